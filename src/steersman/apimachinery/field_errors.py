@@ -1,0 +1,144 @@
+"""Field errors: what is wrong with which field, in the API's own words.
+
+Source: apimachinery `pkg/util/validation/field/errors.go` and `pkg/util/errors` (aggregates).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import orjson
+
+from steersman._util.gotext import format_float, quote
+
+NOT_FOUND = "FieldValueNotFound"
+REQUIRED = "FieldValueRequired"
+DUPLICATE = "FieldValueDuplicate"
+INVALID = "FieldValueInvalid"
+NOT_SUPPORTED = "FieldValueNotSupported"
+FORBIDDEN = "FieldValueForbidden"
+TOO_LONG = "FieldValueTooLong"
+TOO_MANY = "FieldValueTooMany"
+INTERNAL = "InternalError"
+TYPE_INVALID = "FieldValueTypeInvalid"
+
+_TITLES = {
+    NOT_FOUND: "Not found",
+    REQUIRED: "Required value",
+    DUPLICATE: "Duplicate value",
+    INVALID: "Invalid value",
+    NOT_SUPPORTED: "Unsupported value",
+    FORBIDDEN: "Forbidden",
+    TOO_LONG: "Too long",
+    TOO_MANY: "Too many",
+    INTERNAL: "Internal error",
+    TYPE_INVALID: "Invalid value",
+}
+_WITHOUT_VALUE = frozenset({REQUIRED, FORBIDDEN, TOO_LONG, INTERNAL})
+
+
+class Omit:
+    """A bad value that messages do not repeat (upstream's OmitValueType)."""
+
+
+OMIT = Omit()
+
+
+@dataclass(frozen=True, slots=True)
+class FieldError:
+    """One thing wrong: `type` is a cause's reason, `field` a path such as `spec.ports[0].name`."""
+
+    type: str
+    field: str
+    value: Any = OMIT
+    detail: str = ""
+
+    def body(self) -> str:
+        """The message without the field, as a cause carries it."""
+        title = _TITLES[self.type]
+        if self.type in _WITHOUT_VALUE or isinstance(self.value, Omit):
+            text = title
+        elif self.type == TYPE_INVALID and self.value is None:
+            text = f"{title}: null"
+        else:
+            text = f"{title}: {format_value(self.value)}"
+        return f"{text}: {self.detail}" if self.detail else text
+
+    def __str__(self) -> str:
+        return f"{self.field}: {self.body()}"
+
+    def cause(self) -> dict[str, str]:
+        return {"reason": self.type, "message": self.body(), "field": self.field}
+
+
+def format_value(value: Any) -> str:
+    """A value as the API quotes it: strings in quotes, containers as JSON, null as `null`."""
+    if isinstance(value, str):
+        return quote(value)
+    if value is None:
+        return "null"
+    if value is True:
+        return "true"
+    if value is False:
+        return "false"
+    if isinstance(value, float):
+        return format_float(value)
+    if isinstance(value, int):
+        return str(value)
+    return orjson.dumps(value, option=orjson.OPT_SORT_KEYS).decode()
+
+
+def aggregate(errors: Iterable[FieldError]) -> str:
+    """Several errors as one text, each different message once: `a`, or `[a, b]`."""
+    texts = list(dict.fromkeys(str(error) for error in errors))
+    return texts[0] if len(texts) == 1 else f"[{', '.join(texts)}]"
+
+
+def required(field: str, detail: str = "") -> FieldError:
+    return FieldError(REQUIRED, field, "", detail)
+
+
+def invalid(field: str, value: Any, detail: str) -> FieldError:
+    return FieldError(INVALID, field, value, detail)
+
+
+def type_invalid(field: str, value: Any, detail: str) -> FieldError:
+    return FieldError(TYPE_INVALID, field, value, detail)
+
+
+def duplicate(field: str, value: Any) -> FieldError:
+    return FieldError(DUPLICATE, field, value)
+
+
+def forbidden(field: str, detail: str) -> FieldError:
+    return FieldError(FORBIDDEN, field, "", detail)
+
+
+def not_found(field: str, value: Any) -> FieldError:
+    return FieldError(NOT_FOUND, field, value)
+
+
+def not_supported(field: str, value: Any, supported: Sequence[Any]) -> FieldError:
+    """Unsupported value, with the supported ones quoted and in the given order."""
+    detail = "supported values: " + ", ".join(format_value(str(item)) for item in supported) if supported else ""
+    return FieldError(NOT_SUPPORTED, field, value, detail)
+
+
+def too_long(field: str, maximum: int) -> FieldError:
+    """Text longer than `maximum` bytes; upstream says "bytes" whatever it counts."""
+    return FieldError(
+        TOO_LONG, field, "", f"may not be more than {maximum} bytes" if maximum >= 0 else "value is too long"
+    )
+
+
+def too_many(field: str, actual: int, maximum: int) -> FieldError:
+    items = "item" if maximum == 1 else "items"
+    return FieldError(
+        TOO_MANY, field, actual, f"must have at most {maximum} {items}" if maximum >= 0 else "has too many items"
+    )
+
+
+def internal(field: str, detail: str) -> FieldError:
+    return FieldError(INTERNAL, field, "", detail)

@@ -1,0 +1,131 @@
+"""The store: bytes under keys with one global revision, in etcd's model.
+
+A store knows no objects. Every write is a compare-and-swap of one key; every successful write takes the next
+revision. Old revisions stay readable and watchable until they are compacted.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Protocol
+
+
+@dataclass(frozen=True, slots=True)
+class KeyValue:
+    """One key at one revision. `create_revision` is that of its first write since it last did not exist."""
+
+    key: bytes
+    value: bytes
+    create_revision: int
+    mod_revision: int
+
+
+@dataclass(frozen=True, slots=True)
+class StoreEvent:
+    """One write. `value` is None for a deletion; `previous` is what the key held before, None for a creation."""
+
+    key: bytes
+    value: bytes | None
+    revision: int
+    create_revision: int
+    previous: KeyValue | None
+
+
+@dataclass(frozen=True, slots=True)
+class Range:
+    """What a range read found: all at `revision`; `more` when the limit cut it, `count` the keys in the whole range."""
+
+    items: list[KeyValue]
+    revision: int
+    more: bool
+    count: int
+
+
+class StoreError(Exception):
+    """The store cannot do what was asked; the message says why, in one line."""
+
+
+class CompareFailed(StoreError):
+    """The key was not at the expected revision. `current` is what it holds now, None when it does not exist."""
+
+    def __init__(self, key: bytes, current: KeyValue | None) -> None:
+        super().__init__(f"{key.decode(errors='replace')} is at another revision")
+        self.key = key
+        self.current = current
+
+
+class Compacted(StoreError):
+    """The revision is older than the history that is kept; `revision` is the oldest that can still be read."""
+
+    def __init__(self, revision: int) -> None:
+        super().__init__(f"the requested revision has been compacted; the oldest kept is {revision}")
+        self.revision = revision
+
+
+class FutureRevision(StoreError):
+    """The revision has not happened yet; `revision` is the current one."""
+
+    def __init__(self, revision: int) -> None:
+        super().__init__(f"the requested revision is in the future; the current one is {revision}")
+        self.revision = revision
+
+
+class StoreUnavailable(StoreError):
+    """Writes cannot be made durable now (disk full, read-only file, I/O error), or the store is closed."""
+
+
+class Watch(Protocol):
+    """A running watch; `cancel` ends it, after which its callback is not called again."""
+
+    def cancel(self) -> None: ...
+
+
+class Store(Protocol):
+    """The protocol of every store; all methods are called on the event loop that opened it."""
+
+    @property
+    def revision(self) -> int:
+        """The revision of the last durable write (1 in a new store: etcd's first revision)."""
+        ...
+
+    @property
+    def compacted(self) -> int:
+        """The oldest revision that can be read and watched from; 0 if nothing was compacted."""
+        ...
+
+    async def get(self, key: bytes) -> KeyValue | None:
+        """The key as it is now."""
+        ...
+
+    async def range(self, start: bytes, end: bytes, *, limit: int = 0, revision: int = 0) -> Range:
+        """Keys in [start, end) in byte order, at a revision (0: now); at most `limit` of them (0: all).
+
+        Raises Compacted, FutureRevision.
+        """
+        ...
+
+    async def swap(self, key: bytes, expected: int, value: bytes | None) -> int:
+        """Write `value` (None: delete) if the key's mod_revision is `expected` (0: it does not exist).
+
+        Returns the write's revision, once it is durable. By then every watch callback of this store has been given
+        the event. Raises CompareFailed, StoreUnavailable; then nothing was written. A cancelled call may still be
+        carried out. Deleting with expected 0 is a ValueError.
+        """
+        ...
+
+    def watch(self, start: bytes, end: bytes, revision: int, deliver: Callable[[Sequence[StoreEvent]], None]) -> Watch:
+        """Give `deliver` every event on keys in [start, end) with a revision of at least `revision`, in order, once.
+
+        Events that already happened are delivered before this returns or soon after, on the event loop, and always
+        before later ones. Raises Compacted when that history is gone.
+        """
+        ...
+
+    async def compact(self, revision: int) -> None:
+        """Forget what was overwritten or deleted before `revision`. Raises FutureRevision, Compacted."""
+        ...
+
+    async def close(self) -> None:
+        """Finish the accepted writes, then release everything; later calls raise StoreUnavailable."""
+        ...
