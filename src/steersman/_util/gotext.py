@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from decimal import Decimal
+
 
 def quote(text: str) -> str:
     """Text in double quotes as Go's %q prints it."""
@@ -33,10 +35,21 @@ def quote(text: str) -> str:
 
 
 def format_float(value: float) -> str:
-    """A float as Go's %v prints it: shortest form, exponent from 1e+21 and below 1e-04."""
+    """A float as Go's %v prints it: shortest digits, with an exponent from 1e+06 and below 1e-04."""
     if value != value or value in (float("inf"), float("-inf")):
         return {"nan": "NaN", "inf": "+Inf", "-inf": "-Inf"}[str(value)]
-    if value == int(value) and abs(value) < 1e21:
-        return str(int(value))
-    mantissa, _, exponent = repr(value).partition("e")
-    return f"{mantissa.removesuffix('.0')}e{exponent[0]}{exponent[1:].zfill(2)}" if exponent else mantissa
+    if value == 0:
+        return str(value).removesuffix(".0")
+    sign, digit_tuple, power = Decimal(repr(value)).normalize().as_tuple()
+    digits = "".join(map(str, digit_tuple))
+    exponent = len(digits) - 1 + int(power)
+    if exponent < -4 or exponent >= 6:
+        mantissa = digits[0] + ("." + digits[1:] if len(digits) > 1 else "")
+        text = f"{mantissa}e{'-' if exponent < 0 else '+'}{abs(exponent):02d}"
+    elif exponent < 0:
+        text = f"0.{'0' * (-exponent - 1)}{digits}"
+    elif len(digits) > exponent + 1:
+        text = f"{digits[: exponent + 1]}.{digits[exponent + 1 :]}"
+    else:
+        text = digits.ljust(exponent + 1, "0")
+    return "-" + text if sign else text

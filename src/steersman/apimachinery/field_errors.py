@@ -36,6 +36,8 @@ _TITLES = {
     INTERNAL: "Internal error",
     TYPE_INVALID: "Invalid value",
 }
+# Go's JSON encoder escapes what HTML would read as markup
+_HTML = str.maketrans({c: f"\\u{ord(c):04x}" for c in "<>&\u2028\u2029"})
 _WITHOUT_VALUE = frozenset({REQUIRED, FORBIDDEN, TOO_LONG, INTERNAL})
 
 
@@ -87,7 +89,7 @@ def format_value(value: Any) -> str:
         return format_float(value)
     if isinstance(value, int):
         return str(value)
-    return orjson.dumps(value, option=orjson.OPT_SORT_KEYS).decode()
+    return orjson.dumps(value, option=orjson.OPT_SORT_KEYS).decode().translate(_HTML)
 
 
 def aggregate(errors: Iterable[FieldError]) -> str:
