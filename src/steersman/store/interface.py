@@ -23,13 +23,18 @@ class KeyValue:
 
 @dataclass(frozen=True, slots=True)
 class StoreEvent:
-    """One write. `value` is None for a deletion; `previous` is what the key held before, None for a creation."""
+    """One write: what the key holds since `revision`.
+
+    `value` is None for a deletion, `create_revision` is then that of the deleted key. `previous_revision` is the
+    key's mod_revision before the write, 0 for a creation; what it held then is not carried, whoever wants it has
+    the key's last event or reads the range at `revision - 1`.
+    """
 
     key: bytes
     value: bytes | None
     revision: int
     create_revision: int
-    previous: KeyValue | None
+    previous_revision: int
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,7 +52,7 @@ class StoreError(Exception):
 
 
 class CompareFailed(StoreError):
-    """The key was not at the expected revision. `current` is what it holds now, None when it does not exist."""
+    """The key was not at the expected revision. `current` is what it holds, None when it does not exist."""
 
     def __init__(self, key: bytes, current: KeyValue | None) -> None:
         super().__init__(f"{key.decode(errors='replace')} is at another revision")
@@ -72,7 +77,7 @@ class FutureRevision(StoreError):
 
 
 class StoreUnavailable(StoreError):
-    """Writes cannot be made durable now (disk full, read-only file, I/O error), or the store is closed."""
+    """The store cannot be opened, read or written (disk full, read-only file, I/O error, damage), or is closed."""
 
 
 class Watch(Protocol):
@@ -91,7 +96,7 @@ class Store(Protocol):
 
     @property
     def compacted(self) -> int:
-        """The oldest revision that can be read and watched from; 0 if nothing was compacted."""
+        """The oldest revision that can still be read and watched from; 0 if nothing was compacted."""
         ...
 
     async def get(self, key: bytes) -> KeyValue | None:
@@ -101,7 +106,7 @@ class Store(Protocol):
     async def range(self, start: bytes, end: bytes, *, limit: int = 0, revision: int = 0) -> Range:
         """Keys in [start, end) in byte order, at a revision (0: now); at most `limit` of them (0: all).
 
-        Raises Compacted, FutureRevision.
+        Raises Compacted, FutureRevision, and ValueError for a negative limit or revision.
         """
         ...
 
@@ -109,21 +114,36 @@ class Store(Protocol):
         """Write `value` (None: delete) if the key's mod_revision is `expected` (0: it does not exist).
 
         Returns the write's revision, once it is durable. By then every watch callback of this store has been given
-        the event. Raises CompareFailed, StoreUnavailable; then nothing was written. A cancelled call may still be
-        carried out. Deleting with expected 0 is a ValueError.
+        the event. Raises CompareFailed: nothing was written. Raises StoreUnavailable: nothing was written, unless
+        the disk failed under the write, which may then reappear when the store is opened again. A cancelled call
+        may still be carried out. Deleting with expected 0, or a negative expected, is a ValueError.
         """
         ...
 
-    def watch(self, start: bytes, end: bytes, revision: int, deliver: Callable[[Sequence[StoreEvent]], None]) -> Watch:
+    def watch(
+        self,
+        start: bytes,
+        end: bytes,
+        revision: int,
+        deliver: Callable[[Sequence[StoreEvent]], None],
+        ended: Callable[[StoreError], None] | None = None,
+    ) -> Watch:
         """Give `deliver` every event on keys in [start, end) with a revision of at least `revision`, in order, once.
 
-        Events that already happened are delivered before this returns or soon after, on the event loop, and always
-        before later ones. Raises Compacted when that history is gone.
+        Revision 0 is the next write's; one that has not happened yet is waited for. Events that already happened
+        are delivered before this returns or soon after, on the event loop, and always before later ones; they stay
+        readable for a running watch whatever is compacted. `ended` is called, at most once, when the store cannot
+        go on with the watch: it was closed or its history cannot be read; never after `cancel`. What `deliver`
+        raises goes to the loop's exception handler and ends nothing. Raises Compacted, StoreUnavailable, and
+        ValueError for a negative revision.
         """
         ...
 
     async def compact(self, revision: int) -> None:
-        """Forget what was overwritten or deleted before `revision`. Raises FutureRevision, Compacted."""
+        """Forget what was overwritten or deleted before `revision`, which stays readable.
+
+        Raises FutureRevision; Compacted when that revision or a later one was compacted already (as etcd does).
+        """
         ...
 
     async def close(self) -> None:
