@@ -1,0 +1,132 @@
+"""From a request to its user: the authenticators in order, then the anonymous user.
+
+Source: apiserver `pkg/authentication/request/{union,bearertoken,anonymous}`, kubernetes
+`pkg/kubeapiserver/authenticator/config.go` for their order.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Collection, Sequence
+from typing import Protocol
+
+from steersman.apimachinery.errors import ApiError, Unauthorized
+from steersman.apiserver.authn.user import ANONYMOUS_USER, UserInfo, with_authenticated_group
+from steersman.net.http import Request
+
+logger = logging.getLogger(__name__)
+
+EXTRA_SPACE_WARNING = "the provided Authorization header contains extra space before the bearer token, and is ignored"
+
+
+class RequestAuthenticator(Protocol):
+    """Knows users by something in the request."""
+
+    def authenticate(self, request: Request) -> UserInfo | None:
+        """The user; None when the request carries no credential of this kind.
+
+        Raises Unauthorized for a credential that is not good.
+        """
+        ...
+
+
+class TokenAuthenticator(Protocol):
+    """Knows users by a bearer token."""
+
+    def authenticate_token(self, token: str) -> UserInfo | None:
+        """The user; None when the token is not of this kind or not known.
+
+        Raises Unauthorized for a token of this kind that is not good.
+        """
+        ...
+
+
+class BearerTokens:
+    """`Authorization: Bearer TOKEN`, tried with each token authenticator in turn."""
+
+    def __init__(self, authenticators: Sequence[TokenAuthenticator]) -> None:
+        self._authenticators = tuple(authenticators)
+
+    def authenticate(self, request: Request) -> UserInfo | None:
+        """The token's user; None without a bearer token (also with another scheme, or an empty token).
+
+        Raises Unauthorized when no authenticator accepts the token, with what the last of them had to say.
+        """
+        header = request.headers.get("authorization")
+        token = bearer_token(header) if header else None
+        if token is None:
+            return None
+        refusal: Unauthorized | None = None
+        for authenticator in self._authenticators:
+            try:
+                user = authenticator.authenticate_token(token)
+            except Unauthorized as error:
+                refusal = error
+                continue
+            if user is not None:
+                return user
+        raise refusal or Unauthorized("invalid bearer token")
+
+
+class Authenticator:
+    """All authenticators of a server.
+
+    The first that knows the request's user decides; a failure of one does not keep a later one from succeeding. A
+    request without any credential is anonymous, if that is allowed: `anonymous` is True for every path, False for
+    none, else the paths for which it is (`/readyz`). A bad credential is never anonymous.
+    """
+
+    def __init__(
+        self, authenticators: Sequence[RequestAuthenticator], *, anonymous: bool | Collection[str] = False
+    ) -> None:
+        self._authenticators = tuple(authenticators)
+        self._anonymous = anonymous if isinstance(anonymous, bool) else frozenset(anonymous)
+        # Static users are few and shared, so each is extended by system:authenticated once.
+        self._extended: dict[UserInfo, UserInfo] = {}
+
+    def authenticate(self, request: Request) -> UserInfo:
+        """The request's user, in system:authenticated unless anonymous; raises Unauthorized (401, "Unauthorized")."""
+        failed = False
+        for authenticator in self._authenticators:
+            try:
+                user = authenticator.authenticate(request)
+            except Unauthorized as error:
+                logger.debug("a credential was refused", extra={"why": error.message, "peer": request.peer})
+                failed = True
+                continue
+            if user is not None:
+                return self._with_authenticated_group(user)
+        if not failed and (self._anonymous is True or (self._anonymous and request.path in self._anonymous)):
+            return ANONYMOUS_USER
+        raise unauthorized()
+
+    def _with_authenticated_group(self, user: UserInfo) -> UserInfo:
+        if user.extra:
+            return with_authenticated_group(user)
+        extended = self._extended.get(user)
+        if extended is None:
+            if len(self._extended) >= 1024:
+                self._extended.clear()
+            extended = self._extended[user] = with_authenticated_group(user)
+        return extended
+
+
+def unauthorized() -> ApiError:
+    """The 401 of every failed authentication: it does not tell why."""
+    return Unauthorized("Unauthorized")
+
+
+def bearer_token(header: str) -> str | None:
+    """The token in an Authorization header; None for another scheme, and for an empty token."""
+    parts = header.strip().split(" ", 2)
+    if len(parts) < 2 or parts[0].lower() != "bearer":
+        return None
+    return parts[1] or None
+
+
+def header_warning(header: str) -> str | None:
+    """What to tell the client (a Warning header) about an Authorization header that is ignored."""
+    parts = header.strip().split(" ", 2)
+    if len(parts) == 3 and parts[0].lower() == "bearer" and not parts[1]:
+        return EXTRA_SPACE_WARNING
+    return None

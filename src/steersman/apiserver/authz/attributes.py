@@ -1,0 +1,102 @@
+"""What is asked of an authorizer, and its answer.
+
+Source: apiserver `pkg/authorization/authorizer/interfaces.go`,
+`pkg/endpoints/handlers/responsewriters/errors.go` for the 403.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, NamedTuple, Protocol
+
+from steersman._util.gotext import quote
+from steersman.apimachinery import errors
+from steersman.apiserver.authn.user import UserInfo
+
+
+class Attributes(NamedTuple):
+    """One request as an authorizer sees it.
+
+    For a resource request `verb` is Kubernetes' (get, list, watch, create, ...), and `namespace` is "" at the cluster
+    scope. Otherwise (`resource_request` False) `verb` is the lower-case HTTP method and only `path` counts.
+    """
+
+    user: UserInfo
+    verb: str
+    group: str = ""
+    version: str = ""
+    resource: str = ""
+    subresource: str = ""
+    namespace: str = ""
+    name: str = ""
+    path: str = ""
+    resource_request: bool = True
+
+
+@dataclass(frozen=True, slots=True)
+class Decision:
+    """Whether the request may go on, and why, in upstream's words ("" when there is nothing to say)."""
+
+    allowed: bool
+    reason: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Rules:
+    """The rules that apply to a user in a namespace, as PolicyRule objects, and what could not be resolved."""
+
+    rules: Sequence[Mapping[str, Any]]
+    errors: Sequence[str] = ()
+
+
+class Authorizer(Protocol):
+    """Decides who may do what."""
+
+    def authorize(self, attributes: Attributes) -> Decision:
+        """The decision; never raises."""
+        ...
+
+    def rules_for(self, user: UserInfo, namespace: str) -> Rules:
+        """What the user may do in a namespace ("": at the cluster scope), for SelfSubjectRulesReview."""
+        ...
+
+
+ALLOWED = Decision(True)
+
+
+class AlwaysAllow:
+    """Lets everyone do everything (`--authorization-mode=AlwaysAllow`)."""
+
+    def authorize(self, attributes: Attributes) -> Decision:
+        return ALLOWED
+
+    def rules_for(self, user: UserInfo, namespace: str) -> Rules:
+        return Rules(
+            [{"verbs": ["*"], "apiGroups": ["*"], "resources": ["*"]}, {"verbs": ["*"], "nonResourceURLs": ["*"]}]
+        )
+
+
+def forbidden(attributes: Attributes, reason: str = "") -> errors.Forbidden:
+    """The 403 for a request that was not allowed; `reason` is the decision's."""
+    why = _without_html(_refusal(attributes))
+    return errors.forbidden(
+        attributes.group, attributes.resource, attributes.name, f"{why}: {reason}" if reason else why
+    )
+
+
+def _refusal(attributes: Attributes) -> str:
+    cannot = f"User {quote(attributes.user.name)} cannot {attributes.verb}"
+    if not attributes.resource_request:
+        return f"{cannot} path {quote(attributes.path)}"
+    resource = attributes.resource
+    if attributes.subresource:
+        resource = f"{resource}/{attributes.subresource}"
+    what = f"{cannot} resource {quote(resource)} in API group {quote(attributes.group)}"
+    if attributes.namespace:
+        return f"{what} in the namespace {quote(attributes.namespace)}"
+    return f"{what} at the cluster scope"
+
+
+def _without_html(text: str) -> str:
+    return text.replace("&", "&amp;").replace("<", "&lt;").replace(">", "&gt;")
