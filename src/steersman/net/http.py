@@ -7,14 +7,20 @@ from dataclasses import dataclass, field
 from typing import Protocol
 
 
+def decode_value(value: bytes) -> str:
+    """A header's value as text: UTF-8, with U+FFFD for other bytes; the white space that surrounds it is dropped."""
+    return str(value, "utf-8", "replace").strip(" \t")
+
+
 @dataclass(slots=True)
 class Request:
     """One request, its body read. Header names are lower case; a repeated header's values are joined by ", ".
 
     `path` is the raw path, still percent-encoded; `query` the raw query without "?". `too_large` is set when the
     body was longer than the server's limit: `body` is then empty and the connection closes after the answer.
-    `peer_certificate` is the client's verified certificate (DER), None without one. `accepted_at` is the event
-    loop's time at which the head had been read.
+    `peer` is the client's "address:port" (IPv6 in brackets). `peer_certificate` is the client's verified certificate
+    (DER), None without one. `accepted_at` is the event loop's time, in seconds, at which the head had been read.
+    `raw_headers` are the headers as they came, in order: `header_values()` reads a repeated header from them.
     """
 
     method: str
@@ -26,11 +32,22 @@ class Request:
     peer_certificate: bytes | None = None
     too_large: bool = False
     accepted_at: float = 0.0
+    raw_headers: Sequence[tuple[bytes, bytes]] = ()
+
+    def header_values(self, name: str) -> list[str]:
+        """Every value of the header `name` (lower case), in order: values that contain commas stay whole."""
+        if not self.raw_headers:
+            return [self.headers[name]] if name in self.headers else []
+        wanted = name.encode()
+        return [decode_value(value) for key, value in self.raw_headers if key.lower() == wanted]
 
 
 @dataclass(slots=True)
 class Response:
-    """One answer. The server adds Content-Length, Date and Connection; `body` parts are sent one after another."""
+    """One answer. The server adds Content-Length, Date and Connection; `body` parts are sent one after another.
+
+    The answer to a HEAD request has the body that GET would have: the server counts it and leaves it out.
+    """
 
     status: int
     headers: Sequence[tuple[str, str]] = ()
@@ -77,3 +94,6 @@ class StreamResponse:
 
 
 Handler = Callable[[Request], Awaitable[Response | StreamResponse]]
+
+# What the server calls: an async handler, or one that answers some requests without awaiting anything.
+AnyHandler = Callable[[Request], Response | StreamResponse | Awaitable[Response | StreamResponse]]

@@ -1,0 +1,50 @@
+"""Listening sockets."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import socket
+
+BACKLOG = 2048
+
+
+class ListenError(Exception):
+    """The server can't listen at this address: the port is taken, not allowed, or the host is not this machine's."""
+
+
+async def listen(host: str, port: int) -> socket.socket:
+    """A listening TCP socket; port 0 takes a free one. A name's IPv4 address goes first, "::" serves IPv4 too.
+
+    Raises ListenError with a message of one line.
+    """
+    where = f"[{host}]:{port}" if ":" in host else f"{host}:{port}"
+    try:
+        found = await asyncio.get_running_loop().getaddrinfo(
+            host or None, port, type=socket.SOCK_STREAM, flags=socket.AI_PASSIVE
+        )
+        family, _, _, _, address = sorted(found, key=lambda entry: entry[0] != socket.AF_INET)[0]
+        return _bound(family, address)
+    except socket.gaierror as error:
+        raise ListenError(f"cannot listen on {where}: {error.strerror or error}") from error
+    except (OSError, OverflowError) as error:
+        reason = os.strerror(error.errno) if isinstance(error, OSError) and error.errno else str(error)
+        raise ListenError(f"cannot listen on {where}: {reason}") from error
+
+
+def _bound(family: int, address: tuple[str, int] | tuple[str, int, int, int] | tuple[int, bytes]) -> socket.socket:
+    listener = socket.socket(family, socket.SOCK_STREAM)
+    try:
+        listener.setblocking(False)
+        listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        # Accepted connections inherit these two; keep-alive finds watchers whose machine has gone.
+        listener.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+        listener.setsockopt(socket.SOL_SOCKET, socket.SO_KEEPALIVE, 1)
+        if family == socket.AF_INET6:
+            listener.setsockopt(socket.IPPROTO_IPV6, socket.IPV6_V6ONLY, 0)
+        listener.bind(address)
+        listener.listen(BACKLOG)
+    except BaseException:
+        listener.close()
+        raise
+    return listener

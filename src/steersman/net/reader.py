@@ -1,0 +1,263 @@
+"""Bytes to requests: one connection's parser, its limits, and what must be refused. No sockets."""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Sequence
+from typing import Any
+from urllib.parse import urlsplit
+
+import httptools
+
+from .context import ServerContext
+from .http import Request, Response, decode_value
+from .wire import CLOSE, HTTP_10, KEEP_ALIVE
+
+# Where in a request the connection is.
+WAITING = 0  # between requests
+HEAD = 1
+BODY = 2
+DONE = 3  # no further request is accepted on this connection
+
+_METHODS = {name.encode(): name for name in ("GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS")}
+_NAMES: dict[bytes, str] = {}  # header names as clients spell them -> lower case
+_MAX_NAMES = 512
+_TEXT = (("Content-Type", "text/plain; charset=utf-8"),)
+_OVERHEAD = 64 * 1024
+
+
+class Refused(Exception):
+    """The request can't be served: an answer, then the connection's end."""
+
+    def __init__(self, status: int, text: str) -> None:
+        super().__init__(text)
+        self.response = Response(status, _TEXT, text.encode())
+
+
+class RequestReader:
+    """Feeds one connection's bytes to httptools and queues what comes out.
+
+    `queue` holds, in order, (request or refusal, how the connection goes on). Nothing follows a request that closes.
+    """
+
+    def __init__(self, context: ServerContext) -> None:
+        self.context = context
+        self.queue: deque[tuple[Request | Response, int]] = deque()
+        self.phase = WAITING
+        self.fresh = True  # no head has been read yet
+        self.unread = False  # a request was refused before its end
+        self.since = context.tick  # when the phase began
+        self.want_continue = False
+        self.peer = ""
+        self.peer_certificate: bytes | None = None
+        self.received = 0  # bytes of the unfinished head or body that came after the read in which it began
+        self._reading = 0
+        self._parser: Any = httptools.HttpRequestParser(self)
+        self._request: Request | None = None
+        self._mode = KEEP_ALIVE
+        self._url = b""
+        self._pairs: list[tuple[bytes, bytes]] = []
+        self._parts: list[bytes] = []
+        self._body_size = 0
+
+    def feed(self, data: bytes) -> None:
+        """Takes what was read from the client; discards it once no further request is accepted."""
+        self._reading = size = len(data)
+        while self.phase != DONE:
+            try:
+                self._parser.feed_data(data)
+            except httptools.HttpParserUpgrade as upgrade:
+                # Nobody offers an upgrade, so it is ignored (RFC 9110 section 7.8): the next request follows.
+                data = data[upgrade.args[0] :]
+                if data:
+                    continue
+            except httptools.HttpParserCallbackError:
+                raise
+            except httptools.HttpParserError as error:
+                self._refuse(Refused(400, f"400 Bad Request: {error}"))
+            break
+        if self.phase == HEAD or self.phase == BODY:
+            self._count(size)
+
+    def _count(self, size: int) -> None:
+        self.received += size
+        if self.phase == HEAD:
+            if self.received > self.context.limits.max_head:
+                self._refuse(Refused(431, "431 Request Header Fields Too Large"))
+        elif self.received > 8 * self._body_size + self.context.limits.max_head + _OVERHEAD:
+            self._refuse(Refused(400, "400 Bad Request: chunked encoding contains too much non-data"))
+
+    def _refuse(self, refused: Refused) -> None:
+        if self.phase != DONE:
+            self.unread = True
+            self._finish(refused.response, CLOSE)
+
+    def time_out(self) -> None:
+        """Refuses the unfinished request."""
+        self._refuse(Refused(408, "408 Request Timeout"))
+
+    def end(self) -> None:
+        """No further request is accepted."""
+        self.phase = DONE
+        self.want_continue = False
+
+    def forget(self) -> None:
+        """Drops what was read and breaks the cycle between the parser and this object."""
+        self.end()
+        self.queue.clear()
+        self._parser = None
+        self._request = None
+        self._parts = []
+
+    # httptools' callbacks.
+
+    def on_message_begin(self) -> None:
+        if self.phase != DONE:
+            self.phase = HEAD
+            self.received = -self._reading  # what shares a read with its forerunner is not counted
+            self.since = self.context.tick
+            self._url = b""
+            self._pairs = []
+
+    def on_url(self, part: bytes) -> None:
+        self._url += part
+
+    def on_header(self, name: bytes, value: bytes) -> None:
+        self._pairs.append((name, value))
+
+    def on_headers_complete(self) -> None:
+        if self.phase != HEAD:
+            return
+        try:
+            self._begin()
+        except Refused as refused:
+            self._refuse(refused)
+
+    def _begin(self) -> None:
+        self.fresh = False
+        pairs = self._pairs
+        self._pairs = []  # trailers come to the same callback: they must not become headers
+        headers = _headers(pairs)
+        self._mode = self._keep_alive(headers)
+        if "transfer-encoding" in headers and (
+            self._mode & HTTP_10 or headers["transfer-encoding"].lower() != "chunked"
+        ):
+            raise Refused(501, "501 Not Implemented: unsupported transfer encoding")
+        raw_method = self._parser.get_method()
+        method = _METHODS.get(raw_method) or raw_method.decode()
+        path, query = _target(self._url, method)
+        context = self.context
+        now = context.loop.time()
+        certificate = self.peer_certificate
+        self._request = Request(
+            method, path, query, headers, b"", self.peer, certificate, accepted_at=now, raw_headers=pairs
+        )
+        self.phase = BODY
+        self.received = -self._reading
+        if "content-length" in headers:
+            self.since = context.tick
+            if int(headers["content-length"]) > context.limits.max_body:
+                self._too_large()
+                return
+        if "expect" in headers:
+            if headers["expect"].lower() != "100-continue":
+                raise Refused(417, "417 Expectation Failed")
+            self.want_continue = not self._mode & HTTP_10
+
+    def _keep_alive(self, headers: dict[str, str]) -> int:
+        """How the connection goes on after this request; refuses other versions of HTTP."""
+        keep: bool = self._parser.should_keep_alive()
+        if keep and "connection" not in headers:
+            mode = KEEP_ALIVE  # only HTTP/1.1 keeps alive unasked
+        else:
+            version = self._parser.get_http_version()
+            if version not in ("1.1", "1.0"):
+                raise Refused(505, "505 HTTP Version Not Supported")
+            mode = (KEEP_ALIVE if keep else CLOSE) | (HTTP_10 if version == "1.0" else 0)
+        if "host" not in headers and not mode & HTTP_10:
+            raise Refused(400, "400 Bad Request: missing required Host header")
+        return mode
+
+    def on_body(self, part: bytes) -> None:
+        if self.phase != BODY:
+            return
+        self.want_continue = False
+        self._parts.append(part)
+        self._body_size += len(part)
+        if self._body_size > self.context.limits.max_body:
+            self._too_large()
+
+    def _too_large(self) -> None:
+        request = self._request
+        assert request is not None
+        request.too_large = True
+        self.unread = True
+        self._finish(request, self._mode & HTTP_10)
+
+    def on_message_complete(self) -> None:
+        if self.phase != BODY:
+            return
+        request = self._request
+        assert request is not None
+        if self._parts:
+            request.body = self._parts[0] if len(self._parts) == 1 else b"".join(self._parts)
+        self._finish(request, self._mode)
+
+    def _finish(self, item: Request | Response, mode: int) -> None:
+        self.queue.append((item, mode))
+        self._request = None
+        self.want_continue = False
+        if self._parts:
+            self._parts = []
+            self._body_size = 0
+        self.phase = WAITING if mode & KEEP_ALIVE else DONE
+
+
+def _headers(pairs: Sequence[tuple[bytes, bytes]]) -> dict[str, str]:
+    headers: dict[str, str] = {}
+    for name, value in pairs:
+        headers[_NAMES.get(name) or _lower(name)] = decode_value(value)
+    return headers if len(headers) == len(pairs) else _joined(pairs)
+
+
+def _lower(name: bytes) -> str:
+    lower = name.decode().lower()
+    if len(_NAMES) < _MAX_NAMES:
+        _NAMES[name] = lower
+    return lower
+
+
+def _joined(pairs: Sequence[tuple[bytes, bytes]]) -> dict[str, str]:
+    values: dict[str, list[str]] = {}
+    for name, value in pairs:
+        values.setdefault(name.decode().lower(), []).append(decode_value(value))
+    if len(values.get("host", ())) > 1:
+        raise Refused(400, "400 Bad Request: too many Host headers")
+    return {name: ", ".join(all_values) for name, all_values in values.items()}
+
+
+def _target(url: bytes, method: str) -> tuple[str, str]:
+    """Path and query of a request's target (RFC 9112 section 3.2)."""
+    if method == "CONNECT":
+        raise Refused(405, "405 Method Not Allowed: this is not a proxy")
+    text = url.decode()
+    if text[:1] != "/" and text != "*":
+        try:
+            parts = urlsplit(text)
+        except ValueError:
+            parts = urlsplit("")
+        if not parts.netloc:
+            raise Refused(400, "400 Bad Request: invalid request target")
+        text = f"{parts.path or '/'}?{parts.query}"
+    path, _, query = text.partition("?")
+    if "%" in path and not _is_escaped(path):
+        raise Refused(400, "400 Bad Request: invalid URL escape")
+    return path, query
+
+
+def _is_escaped(path: str) -> bool:
+    """Whether each "%" is followed by two hexadecimal digits."""
+    return all(len(part) >= 2 and part[0] in _HEX_DIGITS and part[1] in _HEX_DIGITS for part in path.split("%")[1:])
+
+
+_HEX_DIGITS = frozenset("0123456789abcdefABCDEF")

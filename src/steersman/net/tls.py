@@ -1,0 +1,62 @@
+"""TLS contexts for both sides: TLS 1.2 or later, forward secrecy, HTTP/1.1."""
+
+from __future__ import annotations
+
+import os
+import ssl
+import tempfile
+
+_CIPHERS = "ECDHE+AESGCM:ECDHE+CHACHA20"  # for TLS 1.2; those of 1.3 are all modern
+
+
+def server_ssl_context(cert: bytes, key: bytes, client_ca: bytes | None = None) -> ssl.SSLContext:
+    """A server's context from PEM texts (`cert` may be a chain, the leaf first).
+
+    With `client_ca` a client may show a certificate, which must then verify: one of another authority fails the
+    handshake, no certificate at all does not. Raises ssl.SSLError for texts that can't be used.
+    """
+    context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+    _harden(context)
+    _load_pair(context, cert, key)
+    if client_ca is not None:
+        context.load_verify_locations(cadata=client_ca.decode("ascii"))
+        context.verify_mode = ssl.CERT_OPTIONAL
+    return context
+
+
+def client_ssl_context(
+    ca: bytes | None = None, cert: bytes | None = None, key: bytes | None = None, *, verify: bool = True
+) -> ssl.SSLContext:
+    """A client's context: trusts `ca` (PEM), or the system's authorities without one; shows `cert` if given.
+
+    `verify=False` takes any server certificate.
+    """
+    context = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
+    _harden(context)
+    if not verify:
+        context.check_hostname = False
+        context.verify_mode = ssl.CERT_NONE
+    elif ca is not None:
+        context.load_verify_locations(cadata=ca.decode("ascii"))
+    else:
+        context.load_default_certs(ssl.Purpose.SERVER_AUTH)
+    if cert is not None and key is not None:
+        _load_pair(context, cert, key)
+    return context
+
+
+def _harden(context: ssl.SSLContext) -> None:
+    context.minimum_version = ssl.TLSVersion.TLSv1_2
+    context.set_ciphers(_CIPHERS)
+    context.set_alpn_protocols(["http/1.1"])
+
+
+def _load_pair(context: ssl.SSLContext, cert: bytes, key: bytes) -> None:
+    """The ssl module reads certificates and keys from files only."""
+    descriptor, path = tempfile.mkstemp(suffix=".pem")  # made with mode 0600
+    try:
+        with os.fdopen(descriptor, "wb") as file:
+            file.write(key.rstrip() + b"\n" + cert)
+        context.load_cert_chain(path)
+    finally:
+        os.unlink(path)
