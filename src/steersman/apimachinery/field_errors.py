@@ -130,8 +130,9 @@ def not_supported(field: str, value: Any, supported: Sequence[Any]) -> FieldErro
 
 def too_long(field: str, maximum: int) -> FieldError:
     """Text longer than `maximum` bytes; upstream says "bytes" whatever it counts."""
+    unit = "byte" if maximum == 1 else "bytes"
     return FieldError(
-        TOO_LONG, field, "", f"may not be more than {maximum} bytes" if maximum >= 0 else "value is too long"
+        TOO_LONG, field, "", f"may not be more than {maximum} {unit}" if maximum >= 0 else "value is too long"
     )
 
 

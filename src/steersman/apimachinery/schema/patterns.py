@@ -1,0 +1,48 @@
+"""User-given regular expressions: RE2's syntax, linear time, and errors worded as Go's regexp words them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import lru_cache
+
+import re2
+
+Pattern = Callable[[str], bool]
+
+# RE2's error texts and Go's; what follows the colon is the same in both
+_GO_WORDS = {
+    "missing ]": "missing closing ]",
+    "missing )": "missing closing )",
+    "trailing \\": "trailing backslash at end of expression",
+    "no argument for repetition operator": "missing argument to repetition operator",
+    "invalid repetition size": "invalid repeat count",
+    "bad repetition operator": "invalid nested repetition operator",
+    "invalid perl operator": "invalid or unsupported Perl syntax",
+    "invalid named capture group": "invalid named capture",
+}
+
+
+class PatternError(ValueError):
+    """The text is no regular expression; the message is Go's."""
+
+
+@lru_cache(maxsize=4096)
+def compile_pattern(pattern: str) -> Pattern:
+    """A function that tells whether the pattern is found anywhere in a text. Raises PatternError."""
+    options = re2.Options()
+    options.log_errors = False
+    options.never_capture = True
+    try:
+        search = re2.compile(pattern, options).search
+    except re2.error as error:
+        raise PatternError(f"error parsing regexp: {_go_message(error)}") from None
+    # bytes: the wrapper maps offsets back to characters for str, which costs four times the search itself
+    return lambda text: search(text.encode("utf-8", "surrogatepass")) is not None
+
+
+def _go_message(error: Exception) -> str:
+    raw = error.args[0] if error.args else ""
+    text = raw.decode(errors="replace") if isinstance(raw, bytes) else str(raw)
+    reason, colon, part = text.partition(": ")
+    reason = _GO_WORDS.get(reason, reason)
+    return f"{reason}: `{part}`" if colon else reason

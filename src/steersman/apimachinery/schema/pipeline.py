@@ -1,0 +1,107 @@
+"""What a version's schema does to every object of that version: prune, default, validate.
+
+Source: apiextensions `pkg/apiserver/customresource_handler.go` (unstructuredSchemaCoercer, unstructuredDefaulter) and
+`pkg/registry/customresource/{strategy,status_strategy,validator}.go`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from steersman.apimachinery.field_errors import FieldError
+from steersman.apimachinery.schema.check import Checker
+from steersman.apimachinery.schema.correlation import Correlation
+from steersman.apimachinery.schema.defaulting import make_filler
+from steersman.apimachinery.schema.embedded import check_embedded, coerce, has_embedded
+from steersman.apimachinery.schema.fastpath import valid_test
+from steersman.apimachinery.schema.list_types import check_list_types, has_list_types
+from steersman.apimachinery.schema.pruning import clean_test, drop_nulls, prune
+from steersman.apimachinery.schema.structural import Node, read_schema
+
+
+class SchemaPipeline:
+    """The schema of one served version, compiled; made by `compile_schema`, shared by all requests.
+
+    A request's order is prune, default, validate. Nothing is kept between calls.
+    """
+
+    def __init__(self, node: Node, *, preserve_unknown_fields: bool = False) -> None:
+        self.node = node
+        self._prunes = not preserve_unknown_fields
+        self._is_clean = clean_test(node, root=True)
+        self._fill = make_filler(node)
+        self._is_valid = valid_test(node)
+        self._embeds = has_embedded(node)
+        self._has_list_types = has_list_types(node)
+
+    def prune(self, obj: dict[str, Any], *, lenient: bool = False) -> list[str]:
+        """Remove in place fields that the schema does not know, and optional nulls that it does not allow.
+
+        The returned paths of unknown fields (`spec.foo`, `spec.list[0].bar`) are sorted, those in the metadata of
+        embedded resources last; dropped nulls are not among them. Top-level apiVersion, kind and metadata stay as
+        they are. Raises SchemaDecodeError when an embedded resource's apiVersion, kind or metadata has a wrong
+        type; `lenient`, for objects read from storage, drops such fields.
+        """
+        unknown: list[str] = []
+        if self._prunes and not self._is_clean(obj):
+            prune(obj, self.node, "", unknown, root=True)
+            unknown.sort()
+            drop_nulls(obj, self.node, root=True)
+        if self._embeds:
+            strange: list[str] = []
+            coerce(obj, self.node, "", strange, lenient=lenient)
+            unknown += sorted(strange)
+        return unknown
+
+    def default(self, obj: dict[str, Any]) -> None:
+        """Fill in defaults in place, also for nulls where the schema is not nullable. Objects never share them."""
+        if self._fill is not None:
+            self._fill(obj)
+
+    def validate(self, obj: dict[str, Any], old: dict[str, Any] | None = None) -> list[FieldError]:
+        """All that is wrong with an object; with `old`, the object it replaces, unchanged values are forgiven.
+
+        Values are correlated by field and, in map-type lists, by keys. Embedded resources are judged anew each time;
+        duplicates in set and map lists are forgiven when `old` had any. Rules of `x-kubernetes-validations` are
+        evaluated on what this returns: see `blocks_rules`.
+        """
+        if self._is_valid(obj):
+            return []
+        correlation = Correlation(obj, old, self.node) if old is not None else None
+        errors = list(Checker().check(self.node, obj, "", correlation).errors.values())
+        if self._embeds:
+            errors += check_embedded(obj, self.node)
+        return errors + self._check_lists(obj, old)
+
+    def validate_status(self, obj: dict[str, Any], old: dict[str, Any]) -> list[FieldError]:
+        """All that is wrong with an object written through /status: only `status` is judged, and list types.
+
+        The field paths start with `status`, while the paths in the messages start below it, as upstream has them.
+        """
+        if self._is_valid(obj):
+            return []
+        errors: list[FieldError] = []
+        node = self.node.properties.get("status")
+        if node is not None and "status" in obj:
+            whole = Correlation(obj, old, self.node)
+            errors += Checker("status").check(node, obj["status"], "", whole.key("status")).errors.values()
+        return errors + self._check_lists(obj, old)
+
+    def _check_lists(self, obj: dict[str, Any], old: dict[str, Any] | None) -> list[FieldError]:
+        if not self._has_list_types:
+            return []
+        errors = check_list_types(self.node, obj)
+        return errors if errors and not (old is not None and check_list_types(self.node, old)) else []
+
+
+def compile_schema(
+    openapi_v3_schema: Mapping[str, Any] | None, *, preserve_unknown_fields: bool = False
+) -> SchemaPipeline:
+    """Compile a version's `openAPIV3Schema`; None lets anything pass.
+
+    `preserve_unknown_fields` is the CRD's `spec.preserveUnknownFields`: nothing is pruned at all.
+    """
+    if openapi_v3_schema is None:
+        return SchemaPipeline(Node(preserve=True), preserve_unknown_fields=True)
+    return SchemaPipeline(read_schema(openapi_v3_schema), preserve_unknown_fields=preserve_unknown_fields)
