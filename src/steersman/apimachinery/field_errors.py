@@ -48,6 +48,10 @@ class Omit:
 OMIT = Omit()
 
 
+class Struct(dict[str, Any]):
+    """A value that is a struct upstream: it is quoted with its keys in their order, where other objects are sorted."""
+
+
 @dataclass(frozen=True, slots=True)
 class FieldError:
     """One thing wrong: `type` is a cause's reason, `field` a path such as `spec.ports[0].name`."""
@@ -89,7 +93,18 @@ def format_value(value: Any) -> str:
         return format_float(value)
     if isinstance(value, int):
         return str(value)
-    return orjson.dumps(value, option=orjson.OPT_SORT_KEYS).decode().translate(_HTML)
+    return _json(value)
+
+
+def _json(value: Any) -> str:
+    if isinstance(value, dict):
+        items = value.items() if isinstance(value, Struct) else sorted(value.items())
+        return "{" + ",".join(f"{_json(key)}:{_json(item)}" for key, item in items) + "}"
+    if isinstance(value, list):
+        return "[" + ",".join(map(_json, value)) + "]"
+    if isinstance(value, float) and value.is_integer() and abs(value) < 1e21:
+        return str(int(value))
+    return orjson.dumps(value).decode().translate(_HTML)
 
 
 def aggregate(errors: Iterable[FieldError]) -> str:
