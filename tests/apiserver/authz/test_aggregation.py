@@ -2,6 +2,7 @@ from typing import Any
 
 import pytest
 
+from steersman.apimachinery.selectors import SelectorError
 from steersman.apiserver.authz.aggregation import aggregate
 from steersman.apiserver.authz.bootstrap import default_policy
 
@@ -57,6 +58,11 @@ def test_nothing_to_do() -> None:
 def test_selectors(selector: dict[str, Any], selected: str) -> None:
     roles = [role("a", {"k": "1"}, "a"), role("b", {"k": "2"}, "b"), role("c", None, "c")]
     assert verbs(aggregate(selecting(selector, verbs="x"), roles)) == selected
+
+
+def test_a_selector_that_is_not_valid() -> None:
+    with pytest.raises(SelectorError):
+        aggregate(selecting({"matchExpressions": [{"key": "k", "operator": "Like"}]}), [])
 
 
 def test_the_default_roles_build_on_one_another() -> None:

@@ -124,6 +124,13 @@ def test_a_missing_role_is_told() -> None:
         authorizer.role_rules({"kind": "Role", "name": "away"}, "x")
 
 
+def test_a_cluster_role_is_not_taken_for_a_role_of_its_name() -> None:
+    authorizer = RbacAuthorizer()
+    authorizer.upsert("ClusterRole", role("r", GET))
+    authorizer.upsert("ClusterRoleBinding", binding("b", "Role", "r", user("ann")))
+    assert authorizer.authorize(pods(ANN)).reason == 'rbac: RBAC: role.rbac.authorization.k8s.io "r" not found'
+
+
 def test_rules_for_a_user_come_from_the_cluster_and_the_namespace() -> None:
     authorizer = RbacAuthorizer()
     other = {**GET, "verbs": ["list"]}
@@ -134,6 +141,24 @@ def test_rules_for_a_user_come_from_the_cluster_and_the_namespace() -> None:
     assert authorizer.rules_for(ANN, "").rules == [GET]
     assert authorizer.rules_for(ANN, "x").rules == [GET, other]
     assert authorizer.role_rules({"kind": "Role", "name": "r"}, "x") == [other]
+
+
+def test_what_is_remembered_is_bounded_whatever_clients_ask() -> None:
+    authorizer = RbacAuthorizer()
+    authorizer.upsert("ClusterRole", role("r", {**GET, "resourceNames": ["a"]}, {**GET, "verbs": ["list"]}))
+    authorizer.upsert("ClusterRoleBinding", binding("b", "ClusterRole", "r", user("ann")))
+
+    def remembered() -> int:
+        return sum(len(grants.decisions) for grants in authorizer._grants.values())
+
+    for number in range(20_000):
+        authorizer.authorize(pods(ANN, f"ns-{number % 1500}", f"name-{number}"))
+    assert len(authorizer._grants) <= 1024
+    assert 0 < remembered() <= 16_384
+    before = remembered()
+    assert authorizer.authorize(pods(ANN, "n" * 600, verb="list")).allowed
+    assert not authorizer.authorize(pods(ANN, "ns-1", "a" * 600)).allowed
+    assert remembered() <= before + 1
 
 
 # The oracle: upstream's evaluation written down plainly, over the objects as they are.

@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from typing import Any
 
+from steersman.apimachinery import selectors
 from steersman.apiserver.authz.policy_rules import Rule
 
 _RULE_KEYS = ("verbs", "apiGroups", "resources", "resourceNames", "nonResourceURLs")
@@ -17,7 +18,7 @@ def aggregate(cluster_role: Mapping[str, Any], all_roles: Iterable[Mapping[str, 
     """The rules that an aggregated ClusterRole is to have; None when it is not one, or already has just these.
 
     For each selector of its aggregationRule in order, the rules of the ClusterRoles selected, by name, without
-    repetitions. The role itself is never among them.
+    repetitions. The role itself is never among them. Raises SelectorError for a selector that is not valid.
     """
     aggregation = cluster_role.get("aggregationRule")
     if aggregation is None:
@@ -28,8 +29,9 @@ def aggregate(cluster_role: Mapping[str, Any], all_roles: Iterable[Mapping[str, 
     )
     found: dict[tuple[tuple[str, ...], ...], Rule] = {}
     for selector in aggregation.get("clusterRoleSelectors") or ():
+        selected = selectors.from_object(selector)
         for role in others:
-            if _selects(selector, role["metadata"].get("labels") or {}):
+            if selected.matches(role["metadata"].get("labels")):
                 for rule in role.get("rules") or ():
                     found.setdefault(_identity(rule), rule)
     if list(found) == [_identity(rule) for rule in cluster_role.get("rules") or ()]:
@@ -40,20 +42,3 @@ def aggregate(cluster_role: Mapping[str, Any], all_roles: Iterable[Mapping[str, 
 def _identity(rule: Rule) -> tuple[tuple[str, ...], ...]:
     """Equal for rules that differ only in absent and empty lists."""
     return tuple(tuple(rule.get(key) or ()) for key in _RULE_KEYS)
-
-
-def _selects(selector: Mapping[str, Any], labels: Mapping[str, str]) -> bool:
-    exact = selector.get("matchLabels") or {}
-    expressions = selector.get("matchExpressions") or ()
-    return all(labels.get(key) == value for key, value in exact.items()) and all(
-        _satisfies(expression, labels) for expression in expressions
-    )
-
-
-def _satisfies(expression: Mapping[str, Any], labels: Mapping[str, str]) -> bool:
-    key, operator, values = expression["key"], expression["operator"], expression.get("values") or ()
-    if operator == "In":
-        return key in labels and labels[key] in values
-    if operator == "NotIn":
-        return key not in labels or labels[key] not in values
-    return (key in labels) is (operator == "Exists")

@@ -18,8 +18,10 @@ GROUP = "rbac.authorization.k8s.io"
 ROLE_KINDS = frozenset({"Role", "ClusterRole"})
 BINDING_KINDS = frozenset({"RoleBinding", "ClusterRoleBinding"})
 
-_MAX_SUBJECTS = 4096
-_MAX_DECISIONS = 4096
+# What clients send ends up in the caches' keys, so both the number and the size of entries are bounded.
+_MAX_GRANTS = 1024
+_MAX_DECISIONS = 16384
+_MAX_KEY_CHARACTERS = 512
 
 Object = Mapping[str, Any]
 
@@ -35,17 +37,20 @@ class _Grants:
         self.by_name = any(rule.by_name for rule, _ in rules)
         self.decisions: dict[tuple[str, ...], Decision] = {}
 
-    def decide(self, attributes: Attributes) -> Decision:
+    def decide(self, attributes: Attributes) -> tuple[Decision, bool]:
+        """The decision, and whether it is a new one that is kept from now on."""
         _, verb, group, _, resource, subresource, _, name, path, resource_request = attributes
         key: tuple[str, ...] = (verb, path)
         if resource_request:
             key = (verb, group, resource, subresource, name if self.by_name else "")
         decision = self.decisions.get(key)
-        if decision is None:
-            if len(self.decisions) >= _MAX_DECISIONS:
-                self.decisions.clear()
-            decision = self.decisions[key] = self._evaluate(attributes)
-        return decision
+        if decision is not None:
+            return decision, False
+        decision = self._evaluate(attributes)
+        if sum(map(len, key)) > _MAX_KEY_CHARACTERS:
+            return decision, False
+        self.decisions[key] = decision
+        return decision, True
 
     def _evaluate(self, attributes: Attributes) -> Decision:
         for rule, source in self.rules:
@@ -62,21 +67,22 @@ class RbacAuthorizer:
     """
 
     def __init__(self) -> None:
-        self._roles: dict[tuple[str, str], Object] = {}
+        self._roles: dict[tuple[str, str, str], Object] = {}
         self._bindings: dict[tuple[str, str], Object] = {}
         # The names of the bindings in a namespace ("": ClusterRoleBindings) by (namespace, "User" or "Group", subject).
         self._by_subject: dict[tuple[str, str, str], set[str]] = {}
-        self._compiled: dict[tuple[str, str], list[CompiledRule]] = {}
+        self._compiled: dict[tuple[str, str, str], list[CompiledRule]] = {}
         self._grants: dict[tuple[str, tuple[str, ...], str], _Grants] = {}
+        self._kept = 0
 
     def upsert(self, kind: str, obj: Object) -> None:
         """Takes in a new or changed object. Other kinds than the four of RBAC are a ValueError."""
         metadata = obj["metadata"]
         key = (metadata.get("namespace") or "", metadata["name"])
-        self._grants.clear()
+        self._forget_decisions()
         if kind in ROLE_KINDS:
-            self._roles[key] = obj
-            self._compiled.pop(key, None)
+            self._roles[kind, *key] = obj
+            self._compiled.pop((kind, *key), None)
             return
         _check_binding(kind)
         self._forget_binding(key)
@@ -87,10 +93,10 @@ class RbacAuthorizer:
     def remove(self, kind: str, namespace: str, name: str) -> None:
         """Forgets an object; `namespace` is "" for the cluster-scoped kinds. One that is not known is ignored."""
         key = (namespace, name)
-        self._grants.clear()
+        self._forget_decisions()
         if kind in ROLE_KINDS:
-            self._roles.pop(key, None)
-            self._compiled.pop(key, None)
+            self._roles.pop((kind, *key), None)
+            self._compiled.pop((kind, *key), None)
             return
         _check_binding(kind)
         self._forget_binding(key)
@@ -100,7 +106,12 @@ class RbacAuthorizer:
         user = attributes.user
         if SYSTEM_MASTERS in user.groups:
             return ALLOWED
-        return self._grants_of(user, attributes.namespace).decide(attributes)
+        decision, kept = self._grants_of(user, attributes.namespace).decide(attributes)
+        if kept:
+            self._kept += 1
+            if self._kept > _MAX_DECISIONS:
+                self._forget_decisions()
+        return decision
 
     def rules_for(self, user: UserInfo, namespace: str) -> Rules:
         """All rules that bindings give the user in a namespace ("": at the cluster scope), and the roles missing."""
@@ -115,10 +126,16 @@ class RbacAuthorizer:
         key = (user.name, user.groups, namespace)
         grants = self._grants.get(key)
         if grants is None:
-            if len(self._grants) >= _MAX_SUBJECTS:
-                self._grants.clear()
-            grants = self._grants[key] = self._collect(user, namespace)
+            grants = self._collect(user, namespace)
+            if len(namespace) <= _MAX_KEY_CHARACTERS:
+                if len(self._grants) >= _MAX_GRANTS:
+                    self._forget_decisions()
+                self._grants[key] = grants
         return grants
+
+    def _forget_decisions(self) -> None:
+        self._grants.clear()
+        self._kept = 0
 
     def _collect(self, user: UserInfo, namespace: str) -> _Grants:
         rules: list[tuple[CompiledRule, str]] = []
@@ -144,7 +161,7 @@ class RbacAuthorizer:
         kind, name = role_ref.get("kind", ""), role_ref.get("name", "")
         if kind not in ROLE_KINDS:
             raise ValueError(f"unsupported role reference kind: {quote(kind)}")
-        key = (scope if kind == "Role" else "", name)
+        key = (kind, scope if kind == "Role" else "", name)
         compiled = self._compiled.get(key)
         if compiled is None:
             role = self._roles.get(key)
