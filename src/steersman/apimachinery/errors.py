@@ -16,7 +16,8 @@ class ApiError(Exception):
     """An answer of the API other than success.
 
     `code` is the HTTP status, `reason` the machine-readable cause ("" when upstream gives none), `details`
-    the `Status.details` object or None, `headers` what to send beside the body (Retry-After).
+    the `Status.details` object or None, `headers` what to send beside the body (Retry-After), `list_meta` the
+    Status's own metadata (a continue token that still works).
     """
 
     code: int = 500
@@ -44,13 +45,14 @@ class ApiError(Exception):
         if reason is not None:
             self.reason = reason
         self.headers = tuple(headers)
+        self.list_meta: dict[str, Any] = {}
 
     def to_status(self) -> dict[str, Any]:
         """The `Status` object (v1) that carries this error over the wire."""
         status: dict[str, Any] = {
             "kind": "Status",
             "apiVersion": "v1",
-            "metadata": {},
+            "metadata": self.list_meta,
             "status": "Failure",
             "message": self.message,
         }

@@ -118,13 +118,13 @@ class Histogram(_Family):
             found = self._series[self._checked(values)] = [0] * (len(self._ends) + 1)
         return found
 
-    def observe(self, value: float, values: Labels = ()) -> None:
-        self.observe_in(self.series(values), value)
+    def observe(self, value: float, values: Labels = (), times: int = 1) -> None:
+        self.observe_in(self.series(values), value, times)
 
-    def observe_in(self, series: list[float], value: float) -> None:
-        """Counts a value in a series of this histogram."""
-        series[bisect_left(self.bounds, value)] += 1
-        series[-1] += value
+    def observe_in(self, series: list[float], value: float, times: int = 1) -> None:
+        """Counts a value, so many times, in a series of this histogram."""
+        series[bisect_left(self.bounds, value)] += times
+        series[-1] += value * times
 
     def lines(self) -> Iterator[str]:
         present = [(values, list(series)) for values, series in list(self._series.items()) if any(series)]

@@ -267,11 +267,11 @@ class Metrics:
         if failed:
             self.store_errors.cell(labels)[0] += 1
 
-    def record_watch_event(self, group: str, version: str, resource: str, size: int) -> None:
-        """Counts an event of `size` bytes sent to one watching client."""
+    def record_watch_event(self, group: str, version: str, resource: str, size: int, clients: int = 1) -> None:
+        """Counts an event of `size` bytes sent to so many watching clients."""
         labels = (group, version, resource)
-        self.watch_events.cell(labels)[0] += 1
-        self.watch_event_sizes.observe(size, labels)
+        self.watch_events.cell(labels)[0] += clients
+        self.watch_event_sizes.observe(size, labels, clients)
 
     def start_long_running(self, labels: RequestLabels) -> list[float]:
         """Counts a watch as open. Returns the count's cell: take 1 from its only number when the watch ends."""

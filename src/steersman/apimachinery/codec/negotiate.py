@@ -1,0 +1,84 @@
+"""Content negotiation: which form an answer takes, and in which form a body came.
+
+Source: apiserver `pkg/endpoints/handlers/negotiation`.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import lru_cache
+
+JSON = "application/json"
+YAML = "application/yaml"
+PROTOBUF = "application/vnd.kubernetes.protobuf"
+
+
+@dataclass(frozen=True, slots=True)
+class MediaType:
+    """One term of an Accept header, or a Content-Type."""
+
+    type: str
+    parameters: dict[str, str]
+
+    def __hash__(self) -> int:
+        return hash(self.type)
+
+
+@dataclass(frozen=True, slots=True)
+class Accepted:
+    """How to answer: `media_type` (JSON or YAML), `transform` ("", Table, PartialObjectMetadata...), pretty."""
+
+    media_type: str
+    transform: str = ""
+    pretty: bool = False
+
+
+def parse_media_type(text: str) -> MediaType:
+    name, *rest = text.split(";")
+    parameters = {}
+    for item in rest:
+        key, separator, value = item.partition("=")
+        if separator:
+            parameters[key.strip().lower()] = value.strip().strip('"')
+    return MediaType(name.strip().lower(), parameters)
+
+
+@lru_cache(maxsize=256)
+def parse_accept(header: str) -> tuple[MediaType, ...]:
+    """The terms of an Accept header, best first."""
+    terms = [parse_media_type(term) for term in header.split(",") if term.strip()]
+
+    def quality(term: MediaType) -> float:
+        try:
+            return float(term.parameters.get("q", "1"))
+        except ValueError:
+            return 1.0
+
+    return tuple(sorted(terms, key=quality, reverse=True))
+
+
+@lru_cache(maxsize=256)
+def negotiate(header: str, transforms: frozenset[str], *, yaml: bool = True) -> Accepted | None:
+    """How to answer a request with this Accept header; None when nothing it names can be written.
+
+    `transforms` are the kinds of meta.k8s.io/v1 that the endpoint can turn its answer into.
+    """
+    if not header:
+        return Accepted(JSON)
+    for term in parse_accept(header):
+        kind = term.parameters.get("as", "")
+        if kind:
+            if term.parameters.get("g") != "meta.k8s.io" or term.parameters.get("v") not in ("v1", "v1beta1"):
+                continue
+            if kind not in transforms:
+                continue
+        if term.type in (JSON, "*/*", "application/*"):
+            return Accepted(JSON, kind, term.parameters.get("pretty") == "1")
+        if term.type == YAML and yaml:
+            return Accepted(YAML, kind)
+    return None
+
+
+def content_type(header: str) -> str:
+    """The media type of a body without its parameters; "" counts as JSON."""
+    return header.partition(";")[0].strip().lower() or JSON

@@ -1,0 +1,108 @@
+"""YAML as sigs.k8s.io/yaml reads it (YAML 1.1 scalars, no timestamps, keys as strings), and as it writes it."""
+
+from __future__ import annotations
+
+from functools import lru_cache
+from typing import Any
+
+from steersman.apimachinery.codec.json import normalise_numbers
+
+
+class YamlError(ValueError):
+    """The text is no YAML, or no document that JSON can express."""
+
+
+@lru_cache(maxsize=1)
+def _loader() -> Any:
+    import re
+
+    import yaml
+
+    base = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
+
+    class Loader(base):  # type: ignore[misc]
+        """Scalars resolve as go-yaml v2 does: no timestamps, no base-60 numbers, 1e3 is a number."""
+
+    Loader.yaml_implicit_resolvers = {
+        first: [(tag, pattern) for tag, pattern in resolvers if tag.rpartition(":")[2] in ("bool", "null", "merge")]
+        for first, resolvers in base.yaml_implicit_resolvers.items()
+    }
+    integer = re.compile(r"^[-+]?(?:0b[01_]+|0o?[0-7_]+|0x[0-9a-fA-F_]+|(?:0|[1-9][0-9_]*))$")
+    number = re.compile(r"^(?:[-+]?(?:\.[0-9]+|[0-9][0-9_]*(?:\.[0-9]*)?)(?:[eE][-+]?[0-9]+)?|[-+]?\.(?:inf|Inf|INF)|\.(?:nan|NaN|NAN))$")
+    Loader.add_implicit_resolver("tag:yaml.org,2002:int", integer, list("-+0123456789"))
+    Loader.add_implicit_resolver("tag:yaml.org,2002:float", number, list("-+0123456789."))
+    Loader.add_constructor("tag:yaml.org,2002:float", lambda loader, node: float(node.value.replace("_", "").replace(".inf", "inf").replace(".nan", "nan")))
+    Loader.add_constructor("tag:yaml.org,2002:int", lambda loader, node: _integer(node.value.replace("_", "")))
+    Loader.add_constructor("tag:yaml.org,2002:map", _mapping)
+    return Loader
+
+
+def _integer(text: str) -> int:
+    sign = -1 if text.startswith("-") else 1
+    digits = text.lstrip("+-")
+    if len(digits) > 1 and digits[0] == "0" and digits[1].isdigit():
+        return sign * int(digits, 8)
+    return sign * int(digits, 0)
+
+
+def _mapping(loader: Any, node: Any) -> Any:
+    value: dict[str, Any] = {}
+    yield value
+    loader.flatten_mapping(node)
+    for key_node, value_node in node.value:
+        key = _key(loader.construct_object(key_node, deep=True))
+        if key in value:
+            raise YamlError(f'line {key_node.start_mark.line + 1}: key "{key}" already set in map')
+        value[key] = loader.construct_object(value_node, deep=True)
+
+
+def _key(key: Any) -> str:
+    if isinstance(key, bool):
+        return "true" if key else "false"
+    if isinstance(key, str):
+        return key
+    if isinstance(key, int | float):
+        return str(key)
+    raise YamlError(f"unsupported map key {key!r}")
+
+
+def decode(raw: bytes) -> Any:
+    """The first document of a YAML text. Raises YamlError."""
+    import yaml
+
+    try:
+        loader = _loader()(raw)
+        try:
+            value = loader.get_data() if loader.check_data() else None
+        finally:
+            loader.dispose()
+    except (yaml.YAMLError, RecursionError, UnicodeDecodeError) as error:
+        raise YamlError(f"error converting YAML to JSON: yaml: {_problem(error)}") from None
+    except YamlError as error:
+        raise YamlError(f"error converting YAML to JSON: yaml: {error}") from None
+    return normalise_numbers(value)
+
+
+def decode_all(raw: bytes) -> list[Any]:
+    """Every document of a YAML stream that is not empty. Raises YamlError."""
+    import yaml
+
+    try:
+        return [normalise_numbers(item) for item in yaml.load_all(raw, Loader=_loader()) if item is not None]  # noqa: S506
+    except (yaml.YAMLError, RecursionError, UnicodeDecodeError) as error:
+        raise YamlError(f"yaml: {_problem(error)}") from None
+
+
+def _problem(error: Exception) -> str:
+    mark = getattr(error, "problem_mark", None)
+    problem = getattr(error, "problem", None) or str(error)
+    return f"line {mark.line + 1}: {problem}" if mark else str(problem)
+
+
+def encode(value: Any) -> bytes:
+    """YAML with sorted keys."""
+    import yaml
+
+    dumper = getattr(yaml, "CSafeDumper", yaml.SafeDumper)
+    text: str = yaml.dump(value, Dumper=dumper, default_flow_style=False, allow_unicode=True, sort_keys=True, width=1 << 30)
+    return text.encode()

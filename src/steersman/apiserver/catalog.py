@@ -1,0 +1,58 @@
+"""The catalog: which resources are served now, in which versions."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+
+from steersman.apiserver.scope import ResourceScope
+
+
+def version_priority(version: str) -> tuple[int, int, int, str]:
+    """Sort key of versions as Kubernetes prefers them: v2, v1, v1beta2, v1alpha1, then others by name."""
+    number, _, rest = version[1:].partition("alpha") if "alpha" in version else version[1:].partition("beta")
+    level = 1 if "alpha" in version else 2 if "beta" in version else 3
+    if version.startswith("v") and number.isdigit() and (level == 3 or not rest or rest.isdigit()):
+        return (-level, -int(number), -int(rest or 0), version)
+    return (0, 0, 0, version)
+
+
+class Catalog:
+    """Scopes by group, version and resource. `generation` grows with every change; listeners are told of it."""
+
+    def __init__(self) -> None:
+        self._scopes: dict[tuple[str, str, str], ResourceScope] = {}
+        self.generation = 0
+        self.listeners: list[Callable[[], None]] = []
+        self.priorities: dict[str, int] = {}
+
+    def look_up(self, group: str, version: str, resource: str) -> ResourceScope | None:
+        return self._scopes.get((group, version, resource))
+
+    def replace(self, gone: Iterable[ResourceScope], new: Iterable[ResourceScope]) -> None:
+        """Take scopes out and put others in, as one change."""
+        for scope in gone:
+            self._scopes.pop(tuple(scope.gvr), None)
+        for scope in new:
+            self._scopes[scope.gvr.group, scope.gvr.version, scope.gvr.resource] = scope
+        self.generation += 1
+        for listener in tuple(self.listeners):
+            listener()
+
+    def scopes(self) -> list[ResourceScope]:
+        return list(self._scopes.values())
+
+    def is_builtin(self, group: str, version: str) -> bool:
+        return any(key[:2] == (group, version) and not scope.custom for key, scope in self._scopes.items())
+
+    def groups(self) -> dict[str, list[str]]:
+        """Served groups in order of precedence, each with its versions, preferred first."""
+        found: dict[str, set[str]] = {}
+        for group, version, _ in self._scopes:
+            found.setdefault(group, set()).add(version)
+        order = sorted(found, key=lambda group: (self.priorities.get(group, len(self.priorities)), group))
+        return {group: sorted(found[group], key=version_priority) for group in order}
+
+    def in_version(self, group: str, version: str) -> list[ResourceScope]:
+        """The scopes of one group and version, by resource name."""
+        found = [scope for key, scope in self._scopes.items() if key[:2] == (group, version)]
+        return sorted(found, key=lambda scope: scope.resource)

@@ -1,0 +1,112 @@
+"""What every endpoint works with: the registry, the caches, the clock and the catalog."""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from datetime import UTC, datetime
+from typing import TYPE_CHECKING
+
+from steersman.apimachinery.apply.managers import Writer, manager_name
+from steersman.apiserver.exchange import Exchange
+from steersman.apiserver.rest import Check, allow
+from steersman.apiserver.registry import Registry, WriteContext
+from steersman.apiserver.watchcache import Change, ResourceCache, WatchCache
+from steersman.apiserver.watching import WatchHub
+from steersman.net.http import Response
+from steersman.store.interface import Compacted, Store, StoreError, StoreEvent
+
+if TYPE_CHECKING:
+    from steersman.apiserver.catalog import Catalog
+    from steersman.apiserver.metrics import Metrics
+
+
+@dataclass(slots=True)
+class Core:
+    store: Store
+    cache: WatchCache
+    registry: Registry
+    catalog: Catalog
+    metrics: Metrics
+    hub: WatchHub = field(default_factory=WatchHub)
+    authorize_create: Callable[[Exchange], Check] = field(default=lambda x: allow)
+    checks: dict[str, Callable[[], str | None]] = field(default_factory=dict)
+    ready: bool = False
+    _second: int = 0
+    _text: str = field(default="")
+
+    def now(self) -> str:
+        """The current time as objects carry it: RFC 3339, UTC, in seconds."""
+        second = int(time.time())
+        if second != self._second:
+            self._second = second
+            self._text = datetime.fromtimestamp(second, UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
+        return self._text
+
+    def write_context(
+        self, x: Exchange, field_manager: str, *, dry_run: bool, subresource: str = "", operation: str = "Update"
+    ) -> WriteContext:
+        """Who makes this write, and as which field manager."""
+        x.dry_run = dry_run
+        manager = manager_name(field_manager, x.request.headers.get("user-agent", ""))
+        writer = Writer(manager, operation, subresource)
+        return WriteContext(x.user, writer, self.now(), dry_run, subresource, x.warnings)
+
+    async def history(self, cache: ResourceCache, after: int) -> list[Change] | None:
+        """A resource's changes after a revision up to now, from the store; None when they are gone for good."""
+        if after < max(self.store.compacted, cache.birth):
+            return None
+        try:
+            before = await self.store.range(cache.prefix, cache.prefix[:-1] + b"0", revision=after)
+            events = await self._events(after + 1, self.store.revision)
+        except Compacted:
+            return None
+        state = {item.key: cache.entry(item.key, item.value, item.mod_revision, item.create_revision) for item in before.items}
+        return [change for event in events if event.key.startswith(cache.prefix) if (change := cache.change(event, state))]
+
+    async def _events(self, first: int, last: int) -> list[StoreEvent]:
+        """Every event of the store from one revision to another, both included."""
+        if last < first:
+            return []
+        found: list[StoreEvent] = []
+        complete = asyncio.get_running_loop().create_future()
+
+        def deliver(events: Sequence[StoreEvent]) -> None:
+            found.extend(events)
+            if found[-1].revision >= last and not complete.done():
+                complete.set_result(None)
+
+        def ended(error: StoreError) -> None:
+            if not complete.done():
+                complete.set_exception(error)
+
+        watch = self.store.watch(b"/registry/", b"/registry0", first, deliver, ended)
+        try:
+            await complete
+        finally:
+            watch.cancel()
+        return [event for event in found if event.revision <= last]
+
+    def health_checks(self, endpoint: str) -> list[tuple[str, str | None]]:
+        """The checks of /healthz, /livez or /readyz, each with its failure or None."""
+        found = [(name, check()) for name, check in self.checks.items()]
+        if endpoint == "readyz":
+            found.append(("shutdown", None if self.ready else "process is shutting down"))
+        return found
+
+    def paths(self) -> list[str]:
+        """What the index at / lists."""
+        found = ["/api", "/api/v1", "/apis"]
+        for group, versions in self.catalog.groups().items():
+            if group:
+                found += [f"/apis/{group}", *(f"/apis/{group}/{version}" for version in versions)]
+        return sorted([*found, "/healthz", "/livez", "/metrics", "/openapi/v2", "/openapi/v3", "/readyz", "/version"])
+
+    def scrape(self) -> Response:
+        """GET /metrics."""
+        for scope in self.catalog.scopes():
+            self.metrics.resource_objects.cell((scope.group, scope.resource))[0] = len(scope.cache.entries)
+        content_type, body = self.metrics.render()
+        return Response(200, (("Content-Type", content_type),), body)

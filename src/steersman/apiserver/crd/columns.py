@@ -1,0 +1,92 @@
+"""Table columns of custom resources, from additionalPrinterColumns.
+
+Source: apiextensions-apiserver `pkg/registry/customresource/tableconvertor/tableconvertor.go`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
+
+from steersman._util.gotext import format_float
+from steersman.apimachinery.ages import age
+from steersman.apimachinery.codec import json as codec
+from steersman.apimachinery.jsonpath import compile_path
+from steersman.apiserver.builtins import field_description
+from steersman.apiserver.scope import Column
+from steersman.apiserver.strategy import Object
+
+_DEFAULT = ({"name": "Age", "type": "date", "jsonPath": ".metadata.creationTimestamp"},)
+
+
+def columns(additional: Sequence[Mapping[str, Any]] | None) -> tuple[Column, ...]:
+    """Name, then the given columns, or Age without any."""
+    name = Column(
+        "Name", "string", "name", field_description("name"), 0, lambda obj, now: obj["metadata"].get("name", "")
+    )
+    return (name, *(_column(facts) for facts in additional or _DEFAULT))
+
+
+def _column(facts: Mapping[str, Any]) -> Column:
+    path = facts["jsonPath"]
+    description = facts.get("description") or f"Custom resource definition column (in JSONPath format): {path}"
+    if facts in _DEFAULT:
+        description = field_description("creationTimestamp")
+    return Column(
+        facts["name"],
+        facts["type"],
+        facts.get("format", ""),
+        description,
+        facts.get("priority", 0),
+        _cell(path, facts["type"]),
+    )
+
+
+def _cell(path: str, kind: str) -> Callable[[Object, float], Any]:
+    find = compile_path(path)
+    convert = _CONVERTERS.get(kind, lambda value, now: None)
+
+    def cell(obj: Object, now: float) -> Any:
+        found = find(obj)
+        return convert(found[0], now) if found else None
+
+    return cell
+
+
+def _integer(value: Any, now: float) -> Any:
+    return int(value) if isinstance(value, int | float) and not isinstance(value, bool) else None
+
+
+def _number(value: Any, now: float) -> Any:
+    return value if isinstance(value, int | float) and not isinstance(value, bool) else None
+
+
+def _boolean(value: Any, now: float) -> Any:
+    return value if isinstance(value, bool) else None
+
+
+def _date(value: Any, now: float) -> Any:
+    return age(value, now) if isinstance(value, str) else None
+
+
+def _string(value: Any, now: float) -> str:
+    if isinstance(value, str):
+        return value
+    if isinstance(value, bool):
+        return "true" if value else "false"
+    if value is None:
+        return "<nil>"
+    if isinstance(value, float):
+        return format_float(value)
+    if isinstance(value, int):
+        return str(value)
+    return codec.encode(value).decode()
+
+
+_CONVERTERS: dict[str, Callable[[Any, float], Any]] = {
+    "integer": _integer,
+    "number": _number,
+    "boolean": _boolean,
+    "date": _date,
+    "string": _string,
+}

@@ -1,0 +1,165 @@
+"""From a parsed request to the endpoint that answers it."""
+
+from __future__ import annotations
+
+from steersman.apimachinery.errors import (
+
+    BadRequest,
+    MethodNotAllowed,
+    NotFound,
+    forbidden,
+    method_not_supported,
+    not_found,
+)
+from steersman.apiserver.core import Core
+from steersman.apiserver.endpoints import answers, discovery, health, openapi
+from steersman.apiserver.endpoints.create import create
+from steersman.apiserver.endpoints.delete import delete, delete_collection
+from steersman.apiserver.endpoints.get import get
+from steersman.apiserver.endpoints.list import list_
+from steersman.apiserver.endpoints.patch import patch
+from steersman.apiserver.endpoints.scale import scale
+from steersman.apiserver.endpoints.update import update
+from steersman.apiserver.endpoints.watch import watch
+from steersman.apiserver.exchange import Answer, Exchange
+from steersman.apiserver.scope import ResourceScope
+from steersman.apiserver.strategy import Strategy
+
+_VERBS_ON_ITEM = frozenset({"get", "update", "patch", "delete"})
+
+
+def no_such_resource() -> NotFound:
+    return NotFound("the server could not find the requested resource", details={})
+
+
+def no_such_method() -> MethodNotAllowed:
+    return MethodNotAllowed("the server does not allow this method on the requested resource", details={})
+
+
+async def dispatch(core: Core, x: Exchange) -> Answer:
+    """Answer a request that was let in."""
+    info = x.info
+    if not info.is_resource:
+        return await _path(core, x)
+    scope = core.catalog.look_up(info.group, info.version, info.resource)
+    if scope is None:
+        if core.catalog.is_builtin(info.group, info.version):
+            raise no_such_resource()
+        return answers.page_not_found()
+    x.scope = scope
+    if scope.deprecation:
+        x.warnings.append(scope.deprecation)
+    if scope.namespaced and not info.namespace and (info.name or info.verb in ("create", "deletecollection")):
+        return _wrong_scope(scope, x)
+    if not scope.namespaced and info.namespace and info.resource != "namespaces":
+        return _wrong_scope(scope, x)
+    if info.subresource:
+        return await _subresource(core, scope, x)
+    return await _object(core, scope, x)
+
+
+def _wrong_scope(scope: ResourceScope, x: Exchange) -> Answer:
+    """A namespaced resource outside a namespace, or the other way round."""
+    if scope.custom:
+        return answers.page_not_found()
+    if scope.namespaced and x.info.verb in ("create", "deletecollection") and not x.info.name:
+        raise no_such_method()
+    raise no_such_resource()
+
+
+async def _object(core: Core, scope: ResourceScope, x: Exchange) -> Answer:
+    verb = x.info.verb
+    if len(x.info.parts) > 2:
+        raise no_such_resource()
+    if not scope.custom:
+        on_item = len(x.info.parts) > 1
+        if verb not in scope.verbs or (verb in _VERBS_ON_ITEM and not on_item) or (verb == "create" and on_item):
+            raise no_such_method()
+    elif verb in ("update", "patch") and not x.info.name:
+        raise BadRequest("name must be provided")
+    elif scope.terminating and verb == "create":
+        why = "create not allowed while custom resource definition is terminating"
+        raise forbidden(scope.group, scope.resource, "", why)
+    if verb == "update":
+        return await update(core, scope, scope.strategy, x, core.authorize_create(x))
+    if verb == "patch":
+        return await patch(core, scope, scope.strategy, x)
+    endpoint = _ENDPOINTS.get(verb)
+    if endpoint is None:
+        raise no_such_method() if not scope.custom else method_not_supported(scope.group, scope.resource, verb)
+    return await endpoint(core, scope, x)
+
+
+_ENDPOINTS = {
+    "get": get,
+    "list": list_,
+    "watch": watch,
+    "create": create,
+    "delete": delete,
+    "deletecollection": delete_collection,
+}
+
+
+async def _subresource(core: Core, scope: ResourceScope, x: Exchange) -> Answer:
+    info = x.info
+    facts = scope.subresources.get(info.subresource)
+    if facts is None or len(info.parts) > 3:
+        if scope.custom:
+            raise not_found(scope.group, scope.resource, info.name)
+        raise no_such_resource()
+    if info.verb not in facts["verbs"]:
+        if scope.custom:
+            raise method_not_supported(scope.group, scope.resource, info.verb)
+        raise no_such_method()
+    if info.subresource == "scale" and scope.scale is not None:
+        return await scale(core, scope, x)
+    strategy = _strategy_of(scope, info.subresource)
+    if info.verb == "get":
+        return await get(core, scope, x)
+    if info.verb == "update":
+        return await update(core, scope, strategy, x)
+    if info.verb == "patch":
+        return await patch(core, scope, strategy, x)
+    raise no_such_method()
+
+
+def _strategy_of(scope: ResourceScope, subresource: str) -> Strategy:
+    strategy = scope.subresource_strategies.get(subresource)
+    if strategy is None:
+        raise no_such_resource()
+    return strategy
+
+
+async def _path(core: Core, x: Exchange) -> Answer:
+    """Everything that is no object: discovery, schemas, health, version, metrics."""
+    parts = [part for part in x.info.path.split("/") if part]
+    if x.info.method not in ("GET", "HEAD"):
+        return answers.text(405, "405: Method Not Allowed\n") if parts else answers.page_not_found()
+    match parts:
+        case []:
+            return answers.value(200, answers.accepted(x, frozenset()), {"paths": core.paths()})
+        case ["api"]:
+            return discovery.api_versions(core, x)
+        case ["apis"]:
+            return discovery.groups(core, x)
+        case ["api", version]:
+            return discovery.resources(core, x, "", version)
+        case ["apis", group]:
+            return discovery.group(core, x, group)
+        case ["apis", group, version]:
+            return discovery.resources(core, x, group, version)
+        case ["version"]:
+            return health.version(core, x)
+        case ["healthz" | "livez" | "readyz" as endpoint, *check]:
+            return health.health(core, x, endpoint, "/".join(check))
+        case ["openapi", "v2"]:
+            return openapi.v2(core, x)
+        case ["openapi", "v3", *rest]:
+            return openapi.v3(core, x, "/".join(rest))
+        case ["metrics"]:
+            return core.scrape()
+        case _:
+            return answers.page_not_found()
+
+
+

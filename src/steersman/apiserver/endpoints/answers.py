@@ -1,0 +1,87 @@
+"""Answers: objects, lists, tables and Status in the form that the client asked for."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from steersman.apimachinery.codec import json as codec
+from steersman.apimachinery.codec import yaml
+from steersman.apimachinery.codec.negotiate import JSON, PROTOBUF, YAML, Accepted, negotiate
+from steersman.apimachinery.errors import ApiError, NotAcceptable, details
+from steersman.apiserver.endpoints import transform
+from steersman.apiserver.exchange import Exchange
+from steersman.apiserver.scope import ResourceScope
+from steersman.apiserver.strategy import Object
+from steersman.apiserver.watchcache import Entry
+from steersman.net.http import Response
+
+_HEADERS: dict[str, tuple[tuple[str, str], ...]] = {
+    media: (("Cache-Control", "no-cache, private"), ("Content-Type", media)) for media in (JSON, YAML)
+}
+ONE = frozenset({"Table", "PartialObjectMetadata"})
+MANY = frozenset({"Table", "PartialObjectMetadataList"})
+_MEDIA = f"{JSON}, {YAML}, {PROTOBUF}"
+
+
+def accepted(x: Exchange, transforms: frozenset[str], scope: ResourceScope | None = None) -> Accepted:
+    """How to answer this request. Raises NotAcceptable (406)."""
+    choice = negotiate(x.request.headers.get("accept", ""), transforms)
+    if choice is not None:
+        return choice
+    if scope is None or scope.custom:
+        raise NotAcceptable(f"only the following media types are accepted: {_MEDIA}")
+    offered = f"{_MEDIA}, {JSON};stream=watch, {PROTOBUF};stream=watch"
+    raise NotAcceptable(f"406: Not Acceptable\n\nAvailable representations: {offered}", details={})
+
+
+def raw(status: int, media_type: str, body: bytes | list[bytes]) -> Response:
+    return Response(status, _HEADERS[media_type], body)
+
+
+def value(status: int, choice: Accepted, content: Any) -> Response:
+    """Any JSON value in the chosen media type."""
+    return raw(status, choice.media_type, yaml.encode(content) if choice.media_type == YAML else codec.encode(content))
+
+
+def entry(x: Exchange, scope: ResourceScope, found: Entry, now: float, status: int = 200) -> Response:
+    """One stored object."""
+    choice = accepted(x, ONE, scope)
+    if not choice.transform and choice.media_type == JSON:
+        return raw(status, JSON, scope.view.wire(found))
+    obj = scope.view.tree(found)
+    if choice.transform:
+        obj = transform.one(choice.transform, scope, obj, now, x.info)
+    return value(status, choice, obj)
+
+
+def status_success(scope: ResourceScope, name: str, uid: str) -> Object:
+    """The Status of a delete that is done."""
+    return {
+        "kind": "Status",
+        "apiVersion": "v1",
+        "metadata": {},
+        "status": "Success",
+        "details": details(scope.group, scope.resource, name, uid=uid),
+    }
+
+
+def error(failure: ApiError, accept: str) -> Response:
+    """The Status of an error; JSON when the client accepts nothing that can be written."""
+    choice = negotiate(accept, frozenset()) or Accepted(JSON)
+    response = value(failure.code, choice, failure.to_status())
+    if failure.headers:
+        response.headers = (*response.headers, *failure.headers)
+    return response
+
+
+def text(status: int, body: str) -> Response:
+    headers = (
+        ("Cache-Control", "no-cache, private"),
+        ("Content-Type", "text/plain; charset=utf-8"),
+        ("X-Content-Type-Options", "nosniff"),
+    )
+    return Response(status, headers, body.encode())
+
+
+def page_not_found() -> Response:
+    return text(404, "404 page not found\n")

@@ -1,0 +1,138 @@
+"""Bodies of writes: from bytes to a decoded object in the kind's form.
+
+Source: apiserver `pkg/endpoints/handlers/{create,update,rest}.go`.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from steersman.apimachinery.codec import json as codec
+from steersman.apimachinery.codec import yaml
+from steersman.apimachinery.codec.negotiate import JSON, PROTOBUF, YAML, content_type
+from steersman.apimachinery.errors import (
+    BadRequest,
+    RequestEntityTooLarge,
+    UnsupportedMediaType,
+    quote,
+)
+from steersman.apimachinery.gvk import split_api_version
+from steersman.apiserver.exchange import Exchange
+from steersman.apiserver.scope import ResourceScope
+from steersman.apiserver.strategy import Object, Strategy
+from steersman.net.http import Request
+
+MAX_BODY = 3 * 1024 * 1024
+
+def read(request: Request) -> bytes:
+    """The body. Raises RequestEntityTooLarge (413)."""
+    if request.too_large:
+        raise RequestEntityTooLarge(f"Request entity too large: limit is {MAX_BODY}", details={})
+    return request.body
+
+
+def decode(x: Exchange, scope: ResourceScope, strategy: Strategy, level: str) -> Object:
+    """The object in a create's or update's body, normalised and with defaults.
+
+    `level` is fieldValidation: Strict refuses unknown and duplicate fields (400), Warn warns of them, Ignore drops them.
+    """
+    body = read(x.request)
+    obj, duplicates = _parse(x, scope, body, level)
+    _check_kind(scope, obj, body)
+    return finish(x, scope, strategy, obj, duplicates, level)
+
+
+def finish(x: Exchange, scope: ResourceScope, strategy: Strategy, obj: Object, duplicates: list[str], level: str) -> Object:
+    """Normalise and default a decoded object, telling of fields that it should not have."""
+    problems = [f"duplicate field {quote(path)}" for path in duplicates]
+    problems += [f"unknown field {quote(path)}" for path in strategy.normalise(obj)]
+    report(x, scope, problems, level)
+    strategy.default(obj)
+    return obj
+
+
+def report(x: Exchange, scope: ResourceScope, problems: list[str], level: str) -> None:
+    if not problems or level == "Ignore":
+        return
+    if level == "Strict":
+        text = ", ".join(problems)
+        version = scope.gvr.version
+        raise BadRequest(
+            f"{scope.kind} in version {quote(version)} cannot be handled as a {scope.kind}: strict decoding error: {text}"
+        )
+    x.warnings.extend(problems)
+
+
+def _parse(x: Exchange, scope: ResourceScope, body: bytes, level: str) -> tuple[Object, list[str]]:
+    media = content_type(x.request.headers.get("content-type", ""))
+    if media not in (JSON, YAML):
+        raise UnsupportedMediaType(unknown_format())
+    duplicates: list[str] = []
+    try:
+        if media == YAML:
+            obj, duplicates = yaml.decode_with_duplicates(body)
+        else:
+            obj = codec.decode(body)
+            if level != "Ignore":
+                duplicates = codec.duplicate_keys(body, obj)
+    except (codec.JsonError, yaml.YamlError) as error:
+        prefix = "" if media == YAML else "couldn't get version/kind; json parse error: "
+        raise unrecognized(scope, body, f"{prefix}{error}") from None
+    if not isinstance(obj, dict):
+        go = {list: "array", str: "string", bool: "bool", type(None): "null"}.get(type(obj), "number")
+        why = f"couldn't get version/kind; json parse error: json: cannot unmarshal {go} into Go value of type struct"
+        raise unrecognized(scope, body, why)
+    return obj, duplicates
+
+
+def unknown_format(media: str = f"{JSON}, {YAML}, {PROTOBUF}") -> str:
+    return f"the body of the request was in an unknown format - accepted media types include: {media}"
+
+
+def unrecognized(scope: ResourceScope, body: bytes, why: str) -> BadRequest:
+    return BadRequest(f"the object provided is unrecognized (must be of type {scope.kind}): {why} ({summary(body)})")
+
+
+def summary(body: bytes) -> str:
+    """The first 30 bytes of a body, as upstream quotes one that it could not read."""
+    if not body:
+        return "<empty>"
+    text = body[:30].decode(errors="replace") if body[:1] == b"{" else body[:30].hex()
+    return f"{text} ..." if len(body) > 30 else text
+
+
+def _check_kind(scope: ResourceScope, obj: dict[str, Any], body: bytes) -> None:
+    api_version, kind = obj.get("apiVersion"), obj.get("kind")
+    if not scope.custom:
+        _check_builtin_kind(scope, obj, api_version, kind)
+        return
+    if not isinstance(kind, str) or not kind:
+        raise unrecognized(scope, body, f"Object 'Kind' is missing in '{body.decode(errors='replace')}'")
+    if api_version != scope.api_version:
+        given = api_version if isinstance(api_version, str) else ""
+        raise BadRequest(
+            f"the API version in the data ({given}) does not match the expected API version ({scope.api_version})"
+        )
+
+
+def _check_builtin_kind(scope: ResourceScope, obj: dict[str, Any], api_version: Any, kind: Any) -> None:
+    """Built-in bodies may leave apiVersion and kind out; what they name must be the endpoint's."""
+    if api_version in (None, "") and kind in (None, ""):
+        obj["apiVersion"], obj["kind"] = scope.api_version, scope.kind
+        return
+    given = api_version or scope.api_version
+    if kind in (None, "") and given == scope.api_version:
+        obj["apiVersion"], obj["kind"] = scope.api_version, scope.kind
+        return
+    if given == scope.api_version and kind == scope.kind:
+        obj["apiVersion"] = scope.api_version
+        return
+    group, version = split_api_version(str(given))
+    if given != scope.api_version and kind == scope.kind and group == scope.group:
+        raise BadRequest(
+            f"the API version in the data ({given}) does not match the expected API version ({scope.api_version})"
+        )
+    raise BadRequest(
+        f"{kind} in version {quote(version)} cannot be handled as a {scope.kind}: "
+        f"converting ({given}).{kind} to ({scope.api_version}).{scope.kind}: unknown conversion"
+    )

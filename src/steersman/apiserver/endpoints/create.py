@@ -1,0 +1,28 @@
+"""POST: create an object.
+
+Source: apiserver `pkg/endpoints/handlers/create.go`.
+"""
+
+from __future__ import annotations
+
+import time
+
+from steersman.apimachinery.errors import method_not_supported
+from steersman.apimachinery.options import write_options
+from steersman.apiserver import rest
+from steersman.apiserver.core import Core
+from steersman.apiserver.endpoints import answers, bodies
+from steersman.apiserver.exchange import Answer, Exchange
+from steersman.apiserver.scope import ResourceScope
+
+
+async def create(core: Core, scope: ResourceScope, x: Exchange) -> Answer:
+    if scope.terminating:
+        raise method_not_supported(scope.group, scope.resource, "create")
+    answers.accepted(x, answers.ONE, scope)
+    options = write_options(x.info, "CreateOptions")
+    obj = bodies.decode(x, scope, scope.strategy, options.field_validation)
+    rest.match_namespace(obj["metadata"], x.info.namespace, namespaced=scope.namespaced)
+    ctx = core.write_context(x, options.field_manager, dry_run=options.dry_run)
+    entry = await core.registry.create(scope, x.info.namespace, obj, ctx)
+    return answers.entry(x, scope, entry, time.time(), 201)

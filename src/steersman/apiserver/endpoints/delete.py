@@ -1,0 +1,76 @@
+"""DELETE of one object, or of all that a selection names.
+
+Source: apiserver `pkg/endpoints/handlers/delete.go`.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from typing import Any
+
+from steersman.apimachinery.codec import json as codec
+from steersman.apimachinery.codec import yaml
+from steersman.apimachinery.codec.negotiate import JSON, YAML, content_type
+from steersman.apimachinery.errors import BadRequest, NotFound, UnsupportedMediaType
+from steersman.apimachinery.options import DeleteOptions, delete_options, list_options
+from steersman.apiserver.core import Core
+from steersman.apiserver.endpoints import answers, bodies
+from steersman.apiserver.endpoints.list import Page, encode_list, list_meta, read
+from steersman.apiserver.exchange import Answer, Exchange
+from steersman.apiserver.scope import ResourceScope
+from steersman.apiserver.selection import select
+
+WORKERS = 16
+
+
+async def delete(core: Core, scope: ResourceScope, x: Exchange) -> Answer:
+    choice = answers.accepted(x, answers.ONE, scope)
+    options = _options(x)
+    ctx = core.write_context(x, "", dry_run=options.dry_run)
+    entry, gone = await core.registry.delete(scope, x.info.namespace, x.info.name, options, ctx)
+    if gone and not scope.strategy.returns_deleted:
+        return answers.value(200, choice, answers.status_success(scope, x.info.name, entry.decode()["metadata"]["uid"]))
+    status = 202 if not gone and options.orphan_dependents is False else 200
+    return answers.entry(x, scope, entry, time.time(), status)
+
+
+async def delete_collection(core: Core, scope: ResourceScope, x: Exchange) -> Answer:
+    answers.accepted(x, answers.MANY, scope)
+    options = _options(x)
+    selecting = list_options(x.info)
+    selection = select(scope, x.info.namespace, selecting)
+    page = await read(core, scope, selection, selecting)
+    ctx = core.write_context(x, "", dry_run=options.dry_run)
+    waiting = iter(page.entries)
+
+    async def work() -> None:
+        for entry in waiting:
+            namespace, _, name = entry.key.rpartition("/")
+            try:
+                await core.registry.delete(scope, namespace, name, options, ctx)
+            except NotFound:
+                continue
+
+    await asyncio.gather(*(work() for _ in range(min(WORKERS, len(page.entries)))))
+    shown = Page(page.entries, page.revision, page.next_key, page.remaining)
+    return answers.raw(200, JSON, encode_list(scope, shown.entries, list_meta(scope, shown)))
+
+
+def _options(x: Exchange) -> DeleteOptions:
+    body = bodies.read(x.request)
+    raw: Any = None
+    if body:
+        media = content_type(x.request.headers.get("content-type", ""))
+        if media not in (JSON, YAML):
+            raise UnsupportedMediaType(bodies.unknown_format())
+        try:
+            raw = yaml.decode(body) if media == YAML else codec.decode(body)
+        except (codec.JsonError, yaml.YamlError) as error:
+            raise BadRequest(
+                f"couldn't get version/kind; json parse error: {error} ({bodies.summary(body)})"
+            ) from None
+        if not isinstance(raw, dict) or raw.get("kind", "DeleteOptions") != "DeleteOptions":
+            kind = raw.get("kind") if isinstance(raw, dict) else type(raw).__name__
+            raise BadRequest(f"decoded object cannot be converted to DeleteOptions: {kind}")
+    return delete_options(x.info, raw)

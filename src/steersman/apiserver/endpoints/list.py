@@ -1,0 +1,186 @@
+"""GET of many objects: from memory when the wanted state is the newest, from the store's history when it is older.
+
+Source: apiserver `pkg/endpoints/handlers/get.go`, `pkg/storage/etcd3/store.go` (GetList) and `pkg/storage/cacher`.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterable
+from dataclasses import dataclass
+
+from steersman.apimachinery.codec import json as codec
+from steersman.apimachinery.codec.negotiate import JSON
+from steersman.apimachinery.continue_token import ContinueToken, decode_continue, encode_continue
+from steersman.apimachinery.errors import ApiError, BadRequest, Expired
+from steersman.apimachinery.options import ListOptions, list_options
+from steersman.apiserver import rest
+from steersman.apiserver.core import Core
+from steersman.apiserver.endpoints import answers, transform
+from steersman.apiserver.endpoints.get import not_older_than
+from steersman.apiserver.exchange import Answer, Exchange
+from steersman.apiserver.scope import ResourceScope
+from steersman.apiserver.selection import Selection, select
+from steersman.apiserver.strategy import Object
+from steersman.apiserver.watchcache import Entry
+from steersman.store.interface import Compacted, FutureRevision
+
+_TOO_OLD_TOKEN = (
+    "The provided continue parameter is too old to display a consistent list result. You can start a new list without "
+    "the continue parameter, or use the continue token in this response to retrieve the remainder of the results. "
+    "Continuing with the provided token results in an inconsistent list - objects that were created, modified, or "
+    "deleted between the time the first chunk was returned and now may show up in the list."
+)
+
+
+@dataclass(slots=True)
+class Page:
+    """The entries of one answer, the state they are of, where the next page starts ("": nowhere), what is left."""
+
+    entries: list[Entry]
+    revision: int
+    next_key: str = ""
+    remaining: int | None = None
+
+
+async def list_(core: Core, scope: ResourceScope, x: Exchange) -> Answer:
+    choice = answers.accepted(x, answers.MANY, scope)
+    options = list_options(x.info)
+    selection = select(scope, x.info.namespace, options)
+    page = await read(core, scope, selection, options)
+    meta = list_meta(scope, page)
+    if not choice.transform and choice.media_type == JSON:
+        return answers.raw(200, JSON, encode_list(scope, page.entries, meta))
+    trees = [scope.view.tree(entry) for entry in page.entries]
+    if choice.transform:
+        return answers.value(200, choice, transform.many(choice.transform, scope, trees, meta, time.time(), x.info))
+    items = trees if scope.custom else [_without_kind(tree) for tree in trees]
+    return answers.value(
+        200, choice, {"apiVersion": scope.api_version, "kind": scope.list_kind, "metadata": meta, "items": items}
+    )
+
+
+def _without_kind(tree: Object) -> Object:
+    return {key: item for key, item in tree.items() if key not in ("apiVersion", "kind")}
+
+
+def list_meta(scope: ResourceScope, page: Page) -> Object:
+    meta: Object = {"resourceVersion": str(page.revision)}
+    if page.next_key:
+        meta["continue"] = encode_continue(page.revision, page.next_key)
+    elif scope.custom:
+        meta["continue"] = ""
+    if page.remaining is not None:
+        meta["remainingItemCount"] = page.remaining
+    return meta
+
+
+def encode_list(scope: ResourceScope, entries: Iterable[Entry], meta: Object) -> bytes:
+    """The list's JSON, a join of encoded items; items of built-in lists leave apiVersion and kind out."""
+    head = codec.encode({"apiVersion": scope.api_version, "kind": scope.list_kind, "metadata": meta})
+    wire = scope.view.wire
+    if scope.custom:
+        items = b",".join([wire(entry) for entry in entries])
+    else:
+        skip = len(codec.encode({"apiVersion": scope.api_version, "kind": scope.kind}))
+        items = b",".join([b"{" + wire(entry)[skip:] for entry in entries])
+    return b'%b,"items":[%b]}' % (head[:-1], items)
+
+
+async def read(core: Core, scope: ResourceScope, selection: Selection, options: ListOptions) -> Page:
+    """The page of a list that the options ask for. Raises BadRequest, Expired, Timeout."""
+    text = options.resource_version
+    if options.continue_token:
+        if text not in ("", "0"):
+            raise BadRequest("specifying resource version is not allowed when using continue")
+        token = decode_continue(options.continue_token)
+        return await _continue(core, scope, selection, options, token)
+    try:
+        wanted = rest.parse_revision(text)
+    except ApiError as error:
+        raise BadRequest(f"invalid resource version: {error.message}") from None
+    not_older_than(core, wanted)
+    match = options.resource_version_match
+    if wanted and (match == "Exact" or (match == "" and options.limit)):
+        try:
+            return await _snapshot(core, scope, selection, options.limit, wanted, "")
+        except Compacted:
+            raise Expired("The resourceVersion for the provided list is too old.") from None
+    limit = 0 if text == "0" else options.limit
+    return _newest(core, scope, selection, limit, "")
+
+
+async def _continue(
+    core: Core, scope: ResourceScope, selection: Selection, options: ListOptions, token: ContinueToken
+) -> Page:
+    if token.revision < 0:
+        return _newest(core, scope, selection, options.limit, token.start)
+    not_older_than(core, token.revision)
+    try:
+        return await _snapshot(core, scope, selection, options.limit, token.revision, token.start)
+    except Compacted:
+        raise _expired_token(token) from None
+
+
+def _expired_token(token: ContinueToken) -> Expired:
+    error = Expired(_TOO_OLD_TOKEN)
+    error.list_meta = {"continue": encode_continue(-1, token.start)}
+    return error
+
+
+def _newest(core: Core, scope: ResourceScope, selection: Selection, limit: int, start: str) -> Page:
+    cache = scope.cache
+    keys = cache.select(selection.namespace)
+    if start:
+        keys = [key for key in keys if key >= start]
+    entries = cache.entries
+    if selection.everything:
+        page = keys[:limit] if limit else keys
+        found = [entries[key] for key in page]
+        if len(page) < len(keys):
+            return Page(found, core.cache.revision, page[-1] + "\0", len(keys) - len(page))
+        return Page(found, core.cache.revision)
+    if selection.name and scope.namespaced and selection.namespace:
+        keys = [key for key in (f"{selection.namespace}/{selection.name}",) if key in entries]
+    return _cut((entries[key] for key in keys), selection, limit, core.cache.revision)
+
+
+def _cut(candidates: Iterable[Entry], selection: Selection, limit: int, revision: int) -> Page:
+    """The first `limit` entries that match; a selected list does not count what is left."""
+    found: list[Entry] = []
+    for entry in candidates:
+        if selection.matches(entry):
+            if limit and len(found) == limit:
+                return Page(found, revision, found[-1].key + "\0")
+            found.append(entry)
+    return Page(found, revision)
+
+
+async def _snapshot(
+    core: Core, scope: ResourceScope, selection: Selection, limit: int, revision: int, start: str
+) -> Page:
+    """The state at a revision: what is in memory if nothing has changed since, else the store's history."""
+    if scope.cache.revision <= revision and core.store.compacted <= revision:
+        page = _newest(core, scope, selection, limit, start)
+        page.revision = revision
+        return page
+    prefix = scope.cache.prefix
+    first = prefix + (f"{selection.namespace}/" if selection.namespace else "").encode()
+    end = first[:-1] + bytes([first[-1] + 1])
+    page_limit = limit if selection.everything else 0
+    try:
+        found = await core.store.range(
+            max(first, prefix + start.encode()), end, limit=page_limit, revision=revision
+        )
+    except FutureRevision:
+        not_older_than(core, revision)
+        raise
+    entries = [
+        Entry(item.key[len(prefix) :].decode(), item.value, item.mod_revision, item.create_revision)
+        for item in found.items
+    ]
+    if selection.everything:
+        if found.more:
+            return Page(entries, revision, entries[-1].key + "\0", found.count - len(entries))
+        return Page(entries, revision)
+    return _cut(entries, selection, limit, revision)

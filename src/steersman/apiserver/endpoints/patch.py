@@ -1,0 +1,106 @@
+"""PATCH: change an object by a JSON patch, a merge patch, or (built-in kinds) a strategic merge patch.
+
+Source: apiserver `pkg/endpoints/handlers/patch.go`.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+from typing import Any
+
+from steersman.apimachinery import field_errors as fe
+from steersman.apimachinery.codec import json as codec
+from steersman.apimachinery.codec.negotiate import content_type
+from steersman.apimachinery.errors import BadRequest, UnsupportedMediaType, invalid, quote
+from steersman.apimachinery.options import WriteOptions, write_options
+from steersman.apimachinery.patch import json_patch, merge_patch, strategic
+from steersman.apiserver import rest
+from steersman.apiserver.core import Core
+from steersman.apiserver.endpoints import answers, bodies
+from steersman.apiserver.exchange import Answer, Exchange
+from steersman.apiserver.scope import ResourceScope
+from steersman.apiserver.strategy import Object, Strategy
+
+JSON_PATCH = "application/json-patch+json"
+MERGE_PATCH = "application/merge-patch+json"
+STRATEGIC_PATCH = "application/strategic-merge-patch+json"
+APPLY_PATCH = "application/apply-patch+yaml"
+
+Patch = Callable[[Object], Any]
+
+
+async def patch(core: Core, scope: ResourceScope, strategy: Strategy, x: Exchange) -> Answer:
+    """PATCH on an object, or on a subresource of the same kind whose rules are `strategy`."""
+    info = x.info
+    media = content_type(x.request.headers.get("content-type", ""))
+    check_media_type(scope, media)
+    answers.accepted(x, answers.ONE, scope)
+    options = write_options(info, "PatchOptions")
+    change, duplicates = read_patch(x, scope, media, options)
+    ctx = core.write_context(x, options.field_manager, dry_run=options.dry_run, subresource=info.subresource)
+
+    def apply(old: Object | None) -> Object:
+        assert old is not None
+        return patched(x, scope, strategy, change(old), duplicates, options)
+
+    entry, _ = await core.registry.update(scope, strategy, info.namespace, info.name, apply, ctx)
+    return answers.entry(x, scope, entry, time.time())
+
+
+def check_media_type(scope: ResourceScope, media: str) -> None:
+    offered = [JSON_PATCH, MERGE_PATCH]
+    if not scope.custom:
+        offered.append(STRATEGIC_PATCH)
+    if media in offered:
+        return
+    if scope.custom:
+        raise UnsupportedMediaType(bodies.unknown_format(", ".join((*offered, APPLY_PATCH))))
+    raise UnsupportedMediaType("415: Unsupported Media Type", details={})
+
+
+def read_patch(x: Exchange, scope: ResourceScope, media: str, options: WriteOptions) -> tuple[Patch, list[str]]:
+    """The patch in the body as a function of the object, and the paths that stand in it twice."""
+    if options.force is not None:
+        error = fe.forbidden("force", "may not be specified for non-apply patch")
+        raise invalid("meta.k8s.io", "PatchOptions", "", [error])
+    body = bodies.read(x.request)
+    try:
+        content = codec.decode(body)
+    except codec.JsonError as error:
+        raise BadRequest(f"error decoding patch: {error}") from None
+    if media == JSON_PATCH:
+        json_patch.decode(content)
+        return (lambda old: json_patch.apply(old, content)), []
+    duplicates = codec.duplicate_keys(body, content) if options.field_validation != "Ignore" else []
+    if media == STRATEGIC_PATCH:
+        return (lambda old: strategic.apply(old, content, scope.patch_view)), duplicates
+    return (lambda old: merge_patch.apply(old, content)), duplicates
+
+
+def patched(
+    x: Exchange, scope: ResourceScope, strategy: Strategy, obj: Any, duplicates: list[str], options: WriteOptions
+) -> Object:
+    """The patched object in the kind's form; its top level and metadata are new."""
+    if not isinstance(obj, dict) or not isinstance(obj.get("metadata"), dict):
+        raise BadRequest("the patch leaves no object")
+    obj = codec.copy(obj)
+    _keep_kind(scope, obj)
+    level = options.field_validation
+    problems = [f"duplicate field {quote(path)}" for path in duplicates]
+    problems += [f"unknown field {quote(path)}" for path in strategy.normalise(obj)]
+    if problems and level == "Strict":
+        text = f"strict decoding error: {', '.join(problems)}"
+        raise invalid(scope.group, scope.kind, "", [fe.invalid("patch", codec.encode(obj).decode(), text)])
+    if level == "Warn":
+        x.warnings.extend(text for text in problems if text not in x.warnings)
+    strategy.default(obj)
+    rest.match_namespace(obj["metadata"], x.info.namespace, namespaced=scope.namespaced)
+    rest.match_name(obj["metadata"], x.info.name)
+    return obj
+
+
+def _keep_kind(scope: ResourceScope, obj: Object) -> None:
+    if obj.get("apiVersion") != scope.api_version or obj.get("kind") != scope.kind:
+        given = f"{obj.get('apiVersion')}, Kind={obj.get('kind')}"
+        raise BadRequest(f"the patched object is {given}, not {scope.api_version}, Kind={scope.kind}")

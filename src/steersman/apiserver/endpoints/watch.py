@@ -1,0 +1,195 @@
+"""GET with ?watch: the stream of changes.
+
+Source: apiserver `pkg/endpoints/handlers/{get,watch}.go`, `pkg/storage/cacher/cacher.go`.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import random
+import time
+from collections.abc import Iterable
+
+from steersman.apimachinery.codec import json as codec
+from steersman.apimachinery.codec.negotiate import Accepted
+from steersman.apimachinery.errors import Expired
+from steersman.apimachinery.options import ListOptions, list_options
+from steersman.apiserver import rest
+from steersman.apiserver.core import Core
+from steersman.apiserver.endpoints import answers, transform
+from steersman.apiserver.exchange import Answer, Exchange
+from steersman.apiserver.scope import ResourceScope
+from steersman.apiserver.selection import Selection, select
+from steersman.apiserver.watchcache import Change, Entry, ResourceCache
+from steersman.apiserver.watching import Channel, Render, Watcher, bookmark, event_of, frame
+from steersman.net.http import Stream, StreamResponse
+
+MIN_TIMEOUT = 1800
+BOOKMARK_EVERY = 60.0
+BOOKMARK_BEFORE_END = 2.0
+
+
+async def watch(core: Core, scope: ResourceScope, x: Exchange) -> Answer:
+    choice = answers.accepted(x, answers.ONE, scope)
+    options = list_options(x.info)
+    name = x.info.name if x.info.verb == "watch" and "fieldSelector" not in x.info.query else ""
+    selection = select(scope, x.info.namespace, options, name)
+    if "Table" in choice.transform:
+        transform.check_level(x.info)
+    after = rest.parse_revision(options.resource_version)
+    session = _Session(core, scope, x, choice, options, selection, after)
+    if after and not session.initial and after < scope.cache.floor:
+        await session.recall()
+    headers = (("Cache-Control", "no-cache, private"), ("Content-Type", choice.media_type))
+    return StreamResponse(200, session.run, headers)
+
+
+class _Session:
+    """One watch from its request to its end."""
+
+    def __init__(
+        self,
+        core: Core,
+        scope: ResourceScope,
+        x: Exchange,
+        choice: Accepted,
+        options: ListOptions,
+        selection: Selection,
+        after: int,
+    ) -> None:
+        self.core = core
+        self.scope = scope
+        self.x = x
+        self.choice = choice
+        self.options = options
+        self.selection = selection
+        self.after = after
+        self.recalled: list[Change] | None = None
+        initial = options.send_initial_events
+        self.initial = after == 0 if initial is None else initial
+        self.marks_initial = options.allow_watch_bookmarks and self.initial
+        self.timeout = float(options.timeout_seconds or random.uniform(MIN_TIMEOUT, 2 * MIN_TIMEOUT))  # noqa: S311
+
+    async def recall(self) -> None:
+        """Read changes that memory no longer has from the store's history."""
+        self.recalled = await self.core.history(self.scope.cache, self.after)
+
+    async def run(self, stream: Stream) -> None:
+        loop = asyncio.get_running_loop()
+        watcher = Watcher(stream, self.after, loop.create_future())
+        cache = self.scope.cache
+        if self._too_old(cache):
+            stream.write(self._expired())
+            return
+        self._catch_up(watcher)
+        leave = self.core.hub.join(cache, self._key(), self._channel, watcher)
+        gone = asyncio.ensure_future(stream.closed())
+        gone.add_done_callback(lambda _: watcher.end())
+        try:
+            await self._keep(watcher, loop.time() + self.timeout)
+        finally:
+            gone.cancel()
+            leave()
+
+    def _too_old(self, cache: ResourceCache) -> bool:
+        return bool(self.after and not self.initial and self.recalled is None and self.after < cache.floor)
+
+    def _expired(self) -> bytes:
+        error = Expired(f"too old resource version: {self.after} ({self.core.cache.revision})")
+        return frame("ERROR", codec.encode(error.to_status()))
+
+    def _catch_up(self, watcher: Watcher) -> None:
+        """Send what is there already; nothing is awaited, so no change can slip in between."""
+        cache = self.scope.cache
+        render = self._render
+        if self.initial:
+            for key in cache.select(self.selection.namespace):
+                entry = cache.entries[key]
+                if self.selection.matches(entry):
+                    self._send(watcher, "ADDED", render(entry, not watcher.started))
+            watcher.after = max(self.after, self.core.cache.revision)
+            if self.marks_initial:
+                watcher.stream.write(self._bookmark(initial=True))
+            return
+        if not self.after:
+            watcher.after = self.core.cache.revision
+            return
+        for change in self._missed(cache):
+            found = event_of(change, self.selection)
+            if found is not None:
+                self._send(watcher, found[0], render(found[1], not watcher.started))
+        watcher.after = max(self.after, self.core.cache.revision)
+
+    def _missed(self, cache: ResourceCache) -> Iterable[Change]:
+        if self.recalled is None:
+            return cache.since(self.after)
+        last = self.recalled[-1].revision if self.recalled else self.after
+        return [*self.recalled, *(change for change in cache.since(last))]
+
+    def _send(self, watcher: Watcher, kind: str, body: bytes) -> None:
+        data = frame(kind, body)
+        watcher.stream.write(data)
+        watcher.started = True
+        self._count(kind, 1, len(data))
+
+    async def _keep(self, watcher: Watcher, deadline: float) -> None:
+        """Stay until the client goes, the timeout comes, or the scope ends; send bookmarks when they are due."""
+        loop = asyncio.get_running_loop()
+        marks = self.options.allow_watch_bookmarks
+        due = loop.time() + BOOKMARK_EVERY
+        last = deadline - BOOKMARK_BEFORE_END if self.timeout > BOOKMARK_BEFORE_END else deadline
+        while not watcher.ended.done():
+            now = loop.time()
+            if now >= deadline:
+                return
+            wake = min(deadline, due, last if last > now else deadline) if marks else deadline
+            await asyncio.wait((watcher.ended,), timeout=wake - now)
+            now = loop.time()
+            if marks and not watcher.ended.done() and (now >= due or (last <= now < deadline)):
+                if self.core.cache.revision >= watcher.after:
+                    watcher.stream.write(self._bookmark(initial=False))
+                due = now + BOOKMARK_EVERY
+                last = deadline
+
+    def _bookmark(self, *, initial: bool) -> bytes:
+        scope = self.scope
+        kind, api_version = scope.kind, scope.api_version
+        if self.choice.transform:
+            kind, api_version = self.choice.transform, transform.META_V1
+        return bookmark(api_version, kind, self.core.cache.revision, initial=initial)
+
+    def _key(self) -> tuple[object, ...]:
+        options = self.options
+        return (
+            self.scope.view,
+            self.selection.namespace,
+            self.selection.name,
+            options.label_selector,
+            options.field_selector,
+            self.choice,
+            self.x.info.first("includeObject"),
+        )
+
+    def _channel(self) -> Channel:
+        return Channel(self.selection, self._render, self.choice.transform == "Table", self._count)
+
+    def _count(self, kind: str, sent: int, size: int) -> None:
+        gvr = self.scope.gvr
+        self.core.metrics.record_watch_event(gvr.group, gvr.version, gvr.resource, size, sent)
+
+    @property
+    def _render(self) -> Render:
+        scope, transformed = self.scope, self.choice.transform
+        if not transformed:
+            return lambda entry, header: scope.view.wire(entry)
+
+        def render(entry: Entry, header: bool) -> bytes:
+            obj = scope.view.tree(entry)
+            if transformed == "Table":
+                meta = {"resourceVersion": obj["metadata"]["resourceVersion"]}
+                out = transform.table(scope, [obj], meta, time.time(), self.x.info, header=header)
+            else:
+                out = transform.partial(obj)
+            return codec.encode(out)
+
+        return render

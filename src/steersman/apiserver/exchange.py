@@ -1,0 +1,32 @@
+"""One request on its way through the server."""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
+
+from steersman.apimachinery.request_info import RequestInfo
+from steersman.apiserver.authn.user import UserInfo
+from steersman.net.http import Request, Response, StreamResponse
+
+if TYPE_CHECKING:
+    from steersman.apiserver.scope import ResourceScope
+
+ANONYMOUS = UserInfo("system:anonymous", "", ("system:unauthenticated",))
+
+
+@dataclass(slots=True)
+class Exchange:
+    """A request, what the filters found out about it, and the warnings that its answer will carry."""
+
+    request: Request
+    info: RequestInfo
+    user: UserInfo = ANONYMOUS
+    scope: ResourceScope | None = None
+    dry_run: bool = False
+    warnings: list[str] = field(default_factory=list)
+
+
+Answer = Response | StreamResponse
+Endpoint = Callable[[Exchange], Awaitable[Answer]]

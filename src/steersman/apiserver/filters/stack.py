@@ -1,0 +1,176 @@
+"""The filter stack: errors, request info, authentication, limits, authorization, then the endpoint.
+
+Built once. The outermost filter is the only place where an exception becomes a Status.
+Source: apiserver `pkg/server/config.go` (DefaultBuildHandlerChain).
+"""
+
+from __future__ import annotations
+
+import logging
+import os
+import time
+from collections.abc import Awaitable, Callable
+
+from steersman.apimachinery.errors import ApiError, InternalError, ServiceUnavailable, TooManyRequests
+from steersman.apimachinery.request_info import RequestInfo, parse_request
+from steersman.apiserver.authn.authenticator import Authenticator
+from steersman.apiserver.authz.attributes import Attributes, Authorizer, forbidden
+from steersman.apiserver.core import Core
+from steersman.apiserver.dispatch import dispatch
+from steersman.apiserver.endpoints import answers
+from steersman.apiserver.exchange import Answer, Exchange
+from steersman.apiserver.metrics import path_labels, request_labels
+from steersman.net.http import Request, Response, Stream, StreamResponse
+from steersman.store.interface import StoreError
+
+log = logging.getLogger("steersman.apiserver")
+_READS = frozenset({"get", "list", "watch"})
+
+
+class Filters:
+    """`handle` answers HTTP requests. `max_reads` and `max_writes` bound how many run at once; more get 429."""
+
+    def __init__(
+        self,
+        core: Core,
+        authenticator: Authenticator,
+        authorizer: Authorizer,
+        *,
+        max_reads: int = 400,
+        max_writes: int = 200,
+    ) -> None:
+        self.core = core
+        self.authenticator = authenticator
+        self.authorizer = authorizer
+        self._limits = {True: max_reads, False: max_writes}
+        self._running = {True: 0, False: 0}
+        self._gauges = {
+            True: core.metrics.inflight.cell(("readOnly",)),
+            False: core.metrics.inflight.cell(("mutating",)),
+        }
+
+    async def handle(self, request: Request) -> Answer:
+        """The outermost filter: whatever happens inside, the client gets an answer."""
+        started = time.perf_counter()
+        info = parse_request(request.method, request.path, request.query)
+        x = Exchange(request, info)
+        audit_id = request.headers.get("audit-id") or _audit_id()
+        try:
+            answer = await self._admitted(x)
+        except ApiError as error:
+            answer = self._failure(x, error)
+        except StoreError as error:
+            answer = self._failure(x, ServiceUnavailable(f"the store failed: {error}"))
+        except Exception as error:
+            log.exception("request failed", extra={"method": request.method, "path": request.path})
+            answer = self._failure(x, InternalError(f"Internal error occurred: {error}"))
+        headers = [*answer.headers, ("Audit-Id", audit_id)]
+        headers.extend(("Warning", warning_header(text)) for text in dict.fromkeys(x.warnings))
+        answer.headers = headers
+        self._record(x, answer, started)
+        return answer
+
+    def _failure(self, x: Exchange, error: ApiError) -> Response:
+        return answers.error(error, x.request.headers.get("accept", ""))
+
+    def _record(self, x: Exchange, answer: Answer, started: float) -> None:
+        info = x.info
+        if info.is_resource:
+            labels = request_labels(info, x.request.headers.get("content-type", ""))
+        else:
+            labels = path_labels(info, _handler_path(info))
+        if isinstance(answer, StreamResponse):
+            self._watch_length(answer, self.core.metrics.start_long_running(labels))
+            size = 0
+        else:
+            body = answer.body
+            size = len(body) if isinstance(body, bytes) else sum(map(len, body))
+        self.core.metrics.record_request(labels, answer.status, time.perf_counter() - started, size)
+
+    @staticmethod
+    def _watch_length(answer: StreamResponse, cell: list[float]) -> None:
+        run = answer.run
+
+        async def counted(stream: Stream) -> None:
+            try:
+                await run(stream)
+            finally:
+                cell[0] -= 1
+
+        answer.run = counted
+
+    async def _admitted(self, x: Exchange) -> Answer:
+        """Authentication, limits and authorization."""
+        x.user = self.authenticator.authenticate(x.request)
+        info = x.info
+        reads = info.verb in _READS or not info.is_resource
+        if self._running[reads] >= self._limits[reads] and info.verb != "watch":
+            raise TooManyRequests(
+                "Too many requests, please try again later.",
+                details={"retryAfterSeconds": 1},
+                headers=(("Retry-After", "1"),),
+            )
+        attributes = self._attributes(x, info)
+        decision = self.authorizer.authorize(attributes)
+        if not decision.allowed:
+            raise forbidden(attributes, decision.reason)
+        if info.verb == "watch":
+            return await dispatch(self.core, x)
+        self._running[reads] += 1
+        gauge = self._gauges[reads]
+        gauge[0] += 1
+        try:
+            return await dispatch(self.core, x)
+        finally:
+            self._running[reads] -= 1
+            gauge[0] -= 1
+
+    @staticmethod
+    def _attributes(x: Exchange, info: RequestInfo) -> Attributes:
+        if not info.is_resource:
+            return Attributes(x.user, info.method.lower(), path=info.path, resource_request=False)
+        return Attributes(
+            x.user,
+            info.verb,
+            info.group,
+            info.version,
+            info.resource,
+            info.subresource,
+            info.namespace if info.resource != "namespaces" or info.namespace else "",
+            info.name,
+        )
+
+    def authorize_create(self, x: Exchange) -> Callable[[], Awaitable[None]]:
+        """What an update asks before it creates: the user needs the create verb too."""
+
+        async def check() -> None:
+            attributes = self._attributes(x, x.info)._replace(verb="create")
+            decision = self.authorizer.authorize(attributes)
+            if not decision.allowed:
+                raise forbidden(attributes, decision.reason)
+
+        return check
+
+
+def _handler_path(info: RequestInfo) -> str:
+    first = info.path.strip("/").split("/")
+    if first[0] in ("healthz", "livez", "readyz", "metrics", "version"):
+        return f"/{first[0]}"
+    if first[0] == "openapi":
+        return "/".join(first[:2])
+    return first[0] if first[0] in ("api", "apis") else ""
+
+
+def _audit_id() -> str:
+    raw = os.urandom(16).hex()
+    return f"{raw[:8]}-{raw[8:12]}-4{raw[13:16]}-a{raw[17:20]}-{raw[20:]}"
+
+
+def warning_header(text: str) -> str:
+    """A Warning header (RFC 7234 section 5.5): `299 - "TEXT"`."""
+    clean = "".join(ch if ch.isprintable() else " " for ch in text)
+    escaped = clean.replace("\\", "\\\\").replace('"', '\\"')
+    return f'299 - "{escaped}"'
+
+
+

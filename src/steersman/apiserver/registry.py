@@ -1,0 +1,258 @@
+"""The registry: objects with rules over a store of bytes. Every write is a compare-and-swap loop.
+
+What a loop's turn computes is a function of what is stored and what was asked, so a turn may run again. A client that
+named a resourceVersion gets Conflict as soon as another one is stored; without one the change is made again on what
+is there now.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+
+from steersman._util.keylock import KeyLocks
+from steersman.apimachinery import meta as meta_rules
+from steersman.apimachinery.apply.managers import Writer, restore_times
+from steersman.apimachinery.codec import json as codec
+from steersman.apimachinery.errors import AlreadyExists, ApiError, already_exists, conflict, invalid, not_found
+from steersman.apimachinery.options import DeleteOptions
+from steersman.apiserver import rest
+from steersman.apiserver.admission import Admission, Attributes
+from steersman.apiserver.authn.user import UserInfo
+from steersman.apiserver.scope import ResourceScope
+from steersman.apiserver.strategy import Object, Strategy
+from steersman.apiserver.watchcache import Entry
+from steersman.store.interface import CompareFailed, Store
+
+NAME_TRIES = 8
+_CREATE_WITH_VERSION = "resourceVersion should not be set on objects to be created"
+
+
+@dataclass(slots=True)
+class WriteContext:
+    """Who writes, how, and when (`now` in RFC 3339); `warn` collects texts for Warning headers.
+
+    `authorize_create` is asked before an update creates; it raises Forbidden.
+    """
+
+    user: UserInfo
+    writer: Writer
+    now: str
+    dry_run: bool = False
+    subresource: str = ""
+    warnings: list[str] = field(default_factory=list)
+    authorize_create: rest.Check = rest.allow
+
+    def warn(self, texts: list[str]) -> None:
+        self.warnings.extend(text for text in texts if text not in self.warnings)
+
+
+class Registry:
+    """Reads and writes objects of any scope."""
+
+    def __init__(self, store: Store, admission: Admission) -> None:
+        self.store = store
+        self.admission = admission
+        self._locks = KeyLocks()
+
+    async def create(self, scope: ResourceScope, namespace: str, obj: Object, ctx: WriteContext) -> Entry:
+        """Store a new object. Raises AlreadyExists, Invalid, Forbidden (admission) and what the store raises."""
+        generated = not obj["metadata"].get("name")
+        for attempt in range(NAME_TRIES):
+            try:
+                return await self._create(scope, namespace, obj, ctx)
+            except AlreadyExists:
+                if not generated or attempt == NAME_TRIES - 1:
+                    raise
+        raise AssertionError("unreachable")
+
+    async def _create(self, scope: ResourceScope, namespace: str, proposed: Object, ctx: WriteContext) -> Entry:
+        strategy = scope.strategy
+        obj = {**proposed, "metadata": dict(proposed["metadata"])}
+        meta = obj["metadata"]
+        version = str(meta.get("resourceVersion") or "")
+        _own(meta, strategy.track(None, obj, ctx.writer, ctx.now))
+        await self.admission.admit(
+            Attributes("CREATE", scope, namespace, meta.get("name") or "", obj, None, ctx.user, ctx.dry_run)
+        )
+        strategy.prepare_for_create(obj)
+        meta = obj["metadata"]
+        rest.fill_new_metadata(meta, ctx.now)
+        name = meta.get("name") or ""
+        if errors := strategy.validate(obj) or meta_rules.validate_common_create(meta, namespaced=scope.namespaced):
+            raise invalid(scope.group, strategy.error_kind or obj["kind"], name, errors)
+        ctx.warn(strategy.warnings(obj, None))
+        if version.isdigit() and int(version):
+            raise ApiError(_CREATE_WITH_VERSION)
+        stored = codec.encode_object(scope.to_storage(obj))
+        key = scope.key(namespace, name)
+        existing = scope.cache.get(key)
+        if existing is not None:
+            raise self._exists(scope, name, existing)
+        if ctx.dry_run:
+            return Entry(key, stored, 0, 0)
+        try:
+            revision = await self.store.swap(scope.storage_key(key), 0, stored)
+        except CompareFailed:
+            raise self._exists(scope, name, scope.cache.get(key)) from None
+        return Entry(key, stored, revision, revision)
+
+    def _exists(self, scope: ResourceScope, name: str, existing: Entry | None) -> AlreadyExists:
+        error = already_exists(scope.group, scope.resource, name)
+        if existing is not None and "deletionTimestamp" in existing.decode()["metadata"]:
+            error.message = f"object is being deleted: {error.message}"
+        return error
+
+    async def update(
+        self,
+        scope: ResourceScope,
+        strategy: Strategy,
+        namespace: str,
+        name: str,
+        change: Callable[[Object | None], Object],
+        ctx: WriteContext,
+        *,
+        uid: str | None = None,
+    ) -> tuple[Entry, bool]:
+        """Replace an object by what `change` makes of the stored one (None: there is none). Returns (entry, created).
+
+        `change` may be called several times and returns a new top level and metadata each time; `uid` is a precondition.
+        Raises NotFound, Conflict, Invalid and what `change` raises.
+        """
+        key = scope.key(namespace, name)
+        async with self._locks.hold((scope.cache.prefix, key)):
+            while True:
+                existing = scope.cache.get(key)
+                if uid:
+                    self._check_uid(scope, name, uid, existing)
+                if existing is None:
+                    return await self._create_on_update(scope, strategy, namespace, name, change, ctx)
+                old = scope.view.tree(existing)
+                obj = await self._proposed(scope, strategy, namespace, name, change, old, existing, ctx)
+                stored = codec.encode_object(scope.to_storage(obj))
+                try:
+                    return await self._store_update(scope, key, existing, obj, stored, ctx), False
+                except CompareFailed:
+                    continue
+
+    async def _proposed(
+        self,
+        scope: ResourceScope,
+        strategy: Strategy,
+        namespace: str,
+        name: str,
+        change: Callable[[Object | None], Object],
+        old: Object,
+        existing: Entry,
+        ctx: WriteContext,
+    ) -> Object:
+        """One turn of the loop: the object to be stored over `existing`, judged by every rule."""
+        obj = change(old)
+        _own(obj["metadata"], strategy.track(old, obj, ctx.writer, ctx.now))
+        await self.admission.admit(
+            Attributes("UPDATE", scope, namespace, name, obj, old, ctx.user, ctx.dry_run, ctx.subresource)
+        )
+        given = obj["metadata"].get("resourceVersion")
+        rest.check_resource_version(
+            scope, name, given, existing.revision, unconditional=strategy.allow_unconditional_update
+        )
+        obj["metadata"]["resourceVersion"] = old["metadata"]["resourceVersion"]
+        rest.keep_system_metadata(obj["metadata"], old["metadata"])
+        strategy.prepare_for_update(obj, old)
+        errors = meta_rules.validate_common_update(obj["metadata"], old["metadata"], namespaced=scope.namespaced)
+        if errors := errors + strategy.validate_update(obj, old):
+            raise invalid(scope.group, strategy.error_kind or obj["kind"], name, errors)
+        ctx.warn(strategy.warnings(obj, old))
+        return restore_times(old, obj)
+
+    async def _store_update(
+        self, scope: ResourceScope, key: str, existing: Entry, obj: Object, stored: bytes, ctx: WriteContext
+    ) -> Entry:
+        meta = obj["metadata"]
+        ends = "deletionTimestamp" in meta and not meta.get("finalizers") and not scope.strategy.holds_deletion(obj)
+        if ends:
+            if not ctx.dry_run:
+                await self.store.swap(scope.storage_key(key), existing.revision, None)
+            return Entry(key, stored, existing.revision, existing.create_revision)
+        if ctx.dry_run:
+            return Entry(key, stored, existing.revision, existing.create_revision)
+        if stored == existing.stored:
+            return existing
+        revision = await self.store.swap(scope.storage_key(key), existing.revision, stored)
+        return Entry(key, stored, revision, existing.create_revision)
+
+    async def _create_on_update(
+        self,
+        scope: ResourceScope,
+        strategy: Strategy,
+        namespace: str,
+        name: str,
+        change: Callable[[Object | None], Object],
+        ctx: WriteContext,
+    ) -> tuple[Entry, bool]:
+        if not strategy.allow_create_on_update or ctx.subresource:
+            raise not_found(scope.group, scope.resource, name)
+        obj = change(None)
+        obj["metadata"].pop("resourceVersion", None)
+        await ctx.authorize_create()
+        return await self._create(scope, namespace, obj, ctx), True
+
+    @staticmethod
+    def _check_uid(scope: ResourceScope, name: str, uid: str, existing: Entry | None) -> None:
+        current = existing.decode()["metadata"]["uid"] if existing else ""
+        if uid != current:
+            why = f"Precondition failed: UID in precondition: {uid}, UID in object meta: {current}"
+            raise conflict(scope.group, scope.resource, name, why)
+
+    async def delete(
+        self, scope: ResourceScope, namespace: str, name: str, options: DeleteOptions, ctx: WriteContext
+    ) -> tuple[Entry, bool]:
+        """Delete an object, or mark it when finalizers hold it. Returns (its last state, whether it is gone)."""
+        key = scope.key(namespace, name)
+        async with self._locks.hold((scope.cache.prefix, key)):
+            while True:
+                existing = scope.cache.get(key)
+                if existing is None:
+                    raise not_found(scope.group, scope.resource, name)
+                try:
+                    return await self._delete(scope, namespace, name, key, existing, options, ctx)
+                except CompareFailed:
+                    continue
+
+    async def _delete(
+        self,
+        scope: ResourceScope,
+        namespace: str,
+        name: str,
+        key: str,
+        existing: Entry,
+        options: DeleteOptions,
+        ctx: WriteContext,
+    ) -> tuple[Entry, bool]:
+        obj = existing.decode()
+        meta = obj["metadata"]
+        rest.check_delete_preconditions(scope, name, meta, existing.revision, options)
+        await self.admission.admit(Attributes("DELETE", scope, namespace, name, None, obj, ctx.user, ctx.dry_run))
+        finalizers = rest.deletion_finalizers(meta.get("finalizers") or [], options)
+        if not finalizers and not scope.strategy.holds_deletion(obj):
+            if not (ctx.dry_run or options.dry_run):
+                await self.store.swap(scope.storage_key(key), existing.revision, None)
+            return existing, True
+        if finalizers:
+            meta["finalizers"] = finalizers
+        rest.mark_deleting(meta, ctx.now)
+        scope.strategy.mark_deleting(obj, ctx.now)
+        stored = codec.encode_object(obj)
+        if stored == existing.stored:
+            return existing, False
+        if ctx.dry_run or options.dry_run:
+            return Entry(key, stored, existing.revision, existing.create_revision), False
+        revision = await self.store.swap(scope.storage_key(key), existing.revision, stored)
+        return Entry(key, stored, revision, existing.create_revision), False
+
+
+def _own(meta: Object, managed: list[Object] | None) -> None:
+    if managed:
+        meta["managedFields"] = managed
+    else:
+        meta.pop("managedFields", None)

@@ -1,0 +1,141 @@
+"""What every write does to an object's metadata, whatever its kind.
+
+Source: apiserver `pkg/registry/rest/{create,update,delete,meta}.go` and `pkg/registry/generic/registry/store.go`.
+"""
+
+from __future__ import annotations
+
+import secrets
+import uuid
+from collections.abc import Awaitable, Callable
+
+from steersman.apimachinery import field_errors as fe
+from steersman.apimachinery.errors import ApiError, BadRequest, conflict, invalid, quote
+from steersman.apimachinery.names import generate_name
+from steersman.apimachinery.options import DeleteOptions
+from steersman.apiserver.scope import ResourceScope
+from steersman.apiserver.strategy import Object
+
+OPTIMISTIC_LOCK = "the object has been modified; please apply your changes to the latest version and try again"
+ORPHAN, FOREGROUND = "orphan", "foregroundDeletion"
+Check = Callable[[], Awaitable[None]]
+
+
+async def allow() -> None:
+    """A check that never refuses."""
+
+
+def fill_new_metadata(meta: Object, now: str) -> None:
+    """System fields of an object to be created; a name is made from generateName when there is none."""
+    for key in ("deletionTimestamp", "deletionGracePeriodSeconds", "selfLink", "resourceVersion"):
+        meta.pop(key, None)
+    meta["uid"] = str(uuid.uuid4())
+    meta["creationTimestamp"] = now
+    if meta.get("generateName") and not meta.get("name"):
+        meta["name"] = generate_name(meta["generateName"], secrets.SystemRandom())
+
+
+def keep_system_metadata(meta: Object, old: Object) -> None:
+    """System fields of an object to be updated, from the one that is stored."""
+    if not meta.get("uid"):
+        meta["uid"] = old["uid"]
+    meta["creationTimestamp"] = old["creationTimestamp"]
+    if "deletionTimestamp" in old:
+        meta["deletionTimestamp"] = old["deletionTimestamp"]
+    if "deletionGracePeriodSeconds" in old and meta.get("deletionGracePeriodSeconds") is None:
+        meta["deletionGracePeriodSeconds"] = old["deletionGracePeriodSeconds"]
+    if "generation" in old:
+        meta["generation"] = old["generation"]
+    else:
+        meta.pop("generation", None)
+    meta.pop("selfLink", None)
+
+
+def match_namespace(meta: Object, namespace: str, *, namespaced: bool) -> None:
+    """The body's namespace is the URL's; a cluster-scoped object has none."""
+    if not namespaced:
+        meta.pop("namespace", None)
+        return
+    given = meta.get("namespace")
+    if given and given != namespace:
+        raise BadRequest("the namespace of the provided object does not match the namespace sent on the request")
+    meta["namespace"] = namespace
+
+
+def match_name(meta: Object, name: str) -> None:
+    given = meta.get("name")
+    if not given:
+        raise BadRequest("name must be provided")
+    if given != name:
+        raise BadRequest(f"the name of the object ({given}) does not match the name on the URL ({name})")
+
+
+def parse_revision(text: str) -> int:
+    """A resourceVersion as a number, "" as 0. Raises the 500 that upstream gives for nonsense."""
+    if not text:
+        return 0
+    if not text.isascii() or not text.isdigit():
+        raise ApiError(bad_revision(text))
+    return int(text)
+
+
+def bad_revision(text: str) -> str:
+    return f"resourceVersion: Invalid value: {quote(text)}: strconv.ParseUint: parsing {quote(text)}: invalid syntax"
+
+
+def check_resource_version(scope: ResourceScope, name: str, given: object, revision: int, *, unconditional: bool) -> None:
+    """An update is made on the version that is stored, or on none where the kind allows that."""
+    version = parse_revision(str(given or ""))
+    if version == 0:
+        if not unconditional:
+            error = fe.invalid("metadata.resourceVersion", 0, "must be specified for an update")
+            raise invalid(scope.group, scope.resource, name, [error])
+    elif version != revision:
+        raise conflict(scope.group, scope.resource, name, OPTIMISTIC_LOCK)
+
+
+def check_delete_preconditions(scope: ResourceScope, name: str, meta: Object, revision: int, options: DeleteOptions) -> None:
+    kind = scope.kind if scope.custom else scope.resource
+    uid = options.precondition_uid
+    if uid is not None and uid != meta["uid"]:
+        raise conflict(
+            scope.group,
+            kind,
+            name,
+            f"the UID in the precondition ({uid}) does not match the UID in record ({meta['uid']}). "
+            "The object might have been deleted and then recreated",
+        )
+    version = options.precondition_resource_version
+    if version is not None and version != str(revision):
+        raise conflict(
+            scope.group,
+            kind,
+            name,
+            f"the ResourceVersion in the precondition ({version}) does not match the ResourceVersion in record "
+            f"({revision}). The object might have been modified",
+        )
+
+
+def deletion_finalizers(current: list[str], options: DeleteOptions) -> list[str]:
+    """The finalizers after a delete call: `orphan` and `foregroundDeletion` follow the propagation policy."""
+    policy = options.propagation_policy
+    if policy is None and options.orphan_dependents is not None:
+        policy = "Orphan" if options.orphan_dependents else "Background"
+    if policy is None:
+        return current
+    kept = [item for item in current if item not in (ORPHAN, FOREGROUND)]
+    if policy == "Orphan":
+        kept.append(ORPHAN)
+    elif policy == "Foreground":
+        kept.append(FOREGROUND)
+    return current if set(kept) == set(current) else kept
+
+
+def mark_deleting(meta: Object, now: str) -> None:
+    """Set the deletion timestamp once; the first mark counts as a change of the desired state."""
+    if "deletionTimestamp" not in meta:
+        meta["deletionTimestamp"] = now
+    if "deletionGracePeriodSeconds" not in meta:
+        if meta.get("generation", 0) > 0:
+            meta["generation"] += 1
+        meta["deletionGracePeriodSeconds"] = 0

@@ -1,0 +1,132 @@
+"""Scopes: all that an endpoint needs to know of one served resource version."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import Any
+
+from steersman.apimachinery.codec import json as codec
+from steersman.apimachinery.gvk import GroupVersionKind, GroupVersionResource
+from steersman.apiserver.strategy import Object, Strategy
+from steersman.apiserver.watchcache import Entry, ResourceCache
+
+FieldGetter = Callable[[Object], str]
+
+
+class View:
+    """Stored objects as one version serves them.
+
+    `convert` turns a decoded stored object into this version's form, in place; None when every stored object already
+    has it. Objects written after `fresh_after` have it too: their bytes are served as they are.
+    """
+
+    def __init__(self, convert: Callable[[Object], None] | None = None, fresh_after: int | None = None) -> None:
+        self.convert = convert
+        self.fresh_after = fresh_after
+
+    def is_stored_form(self, entry: Entry) -> bool:
+        return self.convert is None or (self.fresh_after is not None and entry.revision > self.fresh_after)
+
+    def wire(self, entry: Entry) -> bytes:
+        """The object's encoded form in this version."""
+        if self.is_stored_form(entry):
+            return entry.wire
+        if entry.views is None:
+            entry.views = {}
+        wire = entry.views.get(self)
+        if wire is None:
+            wire = entry.views[self] = codec.with_resource_version(codec.encode_object(self.tree(entry)), entry.revision)
+        return wire
+
+    def tree(self, entry: Entry) -> Object:
+        """A new decoded object in this version."""
+        obj = entry.decode()
+        if self.convert is not None and not self.is_stored_form(entry):
+            self.convert(obj)
+        return obj
+
+
+@dataclass(frozen=True, slots=True)
+class Column:
+    """One column of a Table. `cell` gets the object and the current time (seconds) and returns a JSON scalar."""
+
+    name: str
+    type: str
+    format: str
+    description: str
+    priority: int
+    cell: Callable[[Object, float], Any]
+
+    def definition(self) -> Object:
+        return {
+            "name": self.name,
+            "type": self.type,
+            "format": self.format,
+            "description": self.description,
+            "priority": self.priority,
+        }
+
+
+@dataclass(eq=False, slots=True)
+class ResourceScope:
+    """One resource in one version. `custom` tells custom resources from built-in kinds: their messages differ.
+
+    `to_storage` turns an object of this version into the stored one (a new top level); `selectable` are the field
+    selectors it supports beside metadata.name and metadata.namespace.
+    """
+
+    gvr: GroupVersionResource
+    kind: str
+    list_kind: str
+    singular: str
+    namespaced: bool
+    custom: bool
+    cache: ResourceCache
+    view: View
+    strategy: Strategy
+    verbs: frozenset[str]
+    columns: tuple[Column, ...]
+    to_storage: Callable[[Object], Object] = lambda obj: obj
+    subresource_strategies: dict[str, Strategy] = field(default_factory=dict)
+    scale: ScaleMapping | None = None
+    selectable: dict[str, FieldGetter] = field(default_factory=dict)
+    short_names: tuple[str, ...] = ()
+    categories: tuple[str, ...] = ()
+    subresources: dict[str, Object] = field(default_factory=dict)
+    storage_version_hash: str = ""
+    deprecation: str = ""
+    terminating: bool = False
+    patch_view: Any = None
+
+    @property
+    def gvk(self) -> GroupVersionKind:
+        return GroupVersionKind(self.gvr.group, self.gvr.version, self.kind)
+
+    @property
+    def group(self) -> str:
+        return self.gvr.group
+
+    @property
+    def resource(self) -> str:
+        return self.gvr.resource
+
+    @property
+    def api_version(self) -> str:
+        return self.gvr.api_version
+
+    def key(self, namespace: str, name: str) -> str:
+        """An object's key in the cache."""
+        return f"{namespace}/{name}" if self.namespaced else name
+
+    def storage_key(self, key: str) -> bytes:
+        return self.cache.prefix + key.encode()
+
+
+@dataclass(frozen=True, slots=True)
+class ScaleMapping:
+    """Where /scale finds its numbers: paths of keys into the object; `selector` may be absent."""
+
+    spec_replicas: tuple[str, ...]
+    status_replicas: tuple[str, ...]
+    selector: tuple[str, ...] | None = None

@@ -1,0 +1,206 @@
+"""The server's memory of what is stored: one cache a resource, fed by the store in revision order.
+
+Reads are answered from here. Objects are kept encoded and are never changed in place; what a reader needs besides
+(labels, fields) is decoded once, when first asked for.
+"""
+
+from __future__ import annotations
+
+from bisect import bisect_left, insort
+from collections import deque
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import orjson
+
+from steersman.apimachinery.codec import json as codec
+from steersman.store.interface import KeyValue, StoreEvent
+
+HISTORY = 10_000
+
+
+class Entry:
+    """One stored object at one revision. `stored` are its canonical bytes; `key` is its place in the resource."""
+
+    __slots__ = ("_labels", "_wire", "create_revision", "key", "revision", "stored", "views")
+
+    def __init__(self, key: str, stored: bytes, revision: int, create_revision: int) -> None:
+        self.key = key
+        self.stored = stored
+        self.revision = revision
+        self.create_revision = create_revision
+        self._wire: bytes | None = None
+        self._labels: dict[str, str] | None = None
+        self.views: dict[Any, bytes] | None = None
+
+    @property
+    def wire(self) -> bytes:
+        """The object as stored, with its resourceVersion."""
+        if self._wire is None:
+            self._wire = codec.with_resource_version(self.stored, self.revision)
+        return self._wire
+
+    def decode(self) -> dict[str, Any]:
+        """A new tree of the object, with its resourceVersion."""
+        obj: dict[str, Any] = orjson.loads(self.wire)
+        return obj
+
+    @property
+    def labels(self) -> dict[str, str]:
+        if self._labels is None:
+            self._labels = orjson.loads(self.stored)["metadata"].get("labels") or {}
+        return self._labels
+
+
+@dataclass(frozen=True, slots=True)
+class Change:
+    """One write as watchers see it: `new` is None for a deletion, `old` None for a creation."""
+
+    revision: int
+    new: Entry | None
+    old: Entry | None
+
+    @property
+    def last(self) -> Entry:
+        """The object that the event is about; a deletion shows the last state at the deletion's revision."""
+        entry = self.new or self.old
+        assert entry is not None
+        return entry
+
+
+class ResourceCache:
+    """All objects of one resource, ordered by key (`NAMESPACE/NAME` or `NAME`), and their recent changes.
+
+    Changes after `floor` are in memory; older ones, back to the resource's `birth`, may still be in the store.
+    `revision` is that of the resource's last change.
+    """
+
+    def __init__(self, prefix: bytes, floor: int, birth: int) -> None:
+        self.prefix = prefix
+        self.entries: dict[str, Entry] = {}
+        self.keys: list[str] = []
+        self.history: deque[Change] = deque()
+        self.floor = floor
+        self.birth = birth
+        self.revision = birth
+        self.watchers: list[Callable[[Change], None]] = []
+
+    def entry(self, key: bytes, value: bytes, revision: int, create_revision: int) -> Entry:
+        return Entry(key[len(self.prefix) :].decode(), value, revision, create_revision)
+
+    def load(self, item: KeyValue) -> None:
+        entry = self.entry(item.key, item.value, item.mod_revision, item.create_revision)
+        self.entries[entry.key] = entry
+        self.keys.append(entry.key)
+        self.revision = max(self.revision, item.mod_revision)
+
+    def change(self, event: StoreEvent, state: dict[bytes, Entry]) -> Change | None:
+        """One event of the store as a change of a state, which is brought up to date; None for what was not there."""
+        old = state.pop(event.key, None)
+        if event.value is None:
+            if old is None:
+                return None
+            return Change(event.revision, None, Entry(old.key, old.stored, event.revision, old.create_revision))
+        entry = self.entry(event.key, event.value, event.revision, event.create_revision)
+        state[event.key] = entry
+        return Change(event.revision, entry, old)
+
+    def apply(self, event: StoreEvent) -> None:
+        """Take one event of the store in, and tell the watchers."""
+        key = event.key[len(self.prefix) :].decode()
+        old = self.entries.get(key)
+        change = self.change(event, {event.key: old} if old else {})
+        self.revision = event.revision
+        if change is None:
+            return
+        if change.new is None:
+            del self.entries[key]
+            del self.keys[bisect_left(self.keys, key)]
+        else:
+            self.entries[key] = change.new
+            if old is None:
+                insort(self.keys, key)
+        self.history.append(change)
+        if len(self.history) > HISTORY:
+            self.floor = self.history.popleft().revision
+        for notify in tuple(self.watchers):
+            notify(change)
+
+    def get(self, key: str) -> Entry | None:
+        return self.entries.get(key)
+
+    def select(self, namespace: str) -> Sequence[str]:
+        """Keys in order; only those of a namespace when one is given."""
+        if not namespace:
+            return self.keys
+        start = bisect_left(self.keys, f"{namespace}/")
+        return self.keys[start : bisect_left(self.keys, f"{namespace}0", start)]
+
+    def since(self, revision: int) -> Iterator[Change]:
+        """The changes after a revision, oldest first; the caller has checked `floor`."""
+        recent: list[Change] = []
+        for change in reversed(self.history):
+            if change.revision <= revision:
+                break
+            recent.append(change)
+        return reversed(recent)
+
+
+class WatchCache:
+    """The caches of all resources, and the single subscription to the store that feeds them."""
+
+    def __init__(self) -> None:
+        self.caches: dict[bytes, ResourceCache] = {}
+        self.revision = 0
+        self._unclaimed: dict[bytes, list[KeyValue]] = {}
+
+    def load(self, items: Sequence[KeyValue], revision: int) -> None:
+        """Start from a snapshot of the whole store."""
+        self.revision = revision
+        for item in items:
+            self._unclaimed.setdefault(prefix_of(item.key), []).append(item)
+
+    def resource(self, prefix: bytes, birth: int = 0) -> ResourceCache:
+        """The cache of the resource under a prefix; made on first use from what the store held there."""
+        cache = self.caches.get(prefix)
+        if cache is None:
+            cache = self.caches[prefix] = ResourceCache(prefix, max(birth, self.revision), birth)
+            for item in self._unclaimed.pop(prefix, ()):
+                cache.load(item)
+        return cache
+
+    def drop(self, prefix: bytes) -> None:
+        """Forget a resource that is served no more and holds no objects."""
+        self.caches.pop(prefix, None)
+
+    def apply(self, events: Sequence[StoreEvent]) -> None:
+        """The store's callback: events in revision order."""
+        for event in events:
+            self.revision = event.revision
+            prefix = prefix_of(event.key)
+            cache = self.caches.get(prefix)
+            if cache is not None:
+                cache.apply(event)
+            else:
+                self._apply_unclaimed(prefix, event)
+
+    def _apply_unclaimed(self, prefix: bytes, event: StoreEvent) -> None:
+        items = [item for item in self._unclaimed.pop(prefix, ()) if item.key != event.key]
+        if event.value is not None:
+            insort(items, KeyValue(event.key, event.value, event.create_revision, event.revision), key=lambda i: i.key)
+        if items:
+            self._unclaimed[prefix] = items
+
+
+def prefix_of(key: bytes) -> bytes:
+    """The resource's part of a key: `/registry/GROUP/PLURAL/`, or `/registry/PLURAL/` where the group has no dot."""
+    second = key.index(b"/", 10)
+    if b"." in key[10:second]:
+        second = key.index(b"/", second + 1)
+    return key[: second + 1]
+
+
+def storage_prefix(group: str, plural: str) -> bytes:
+    """Where a resource is stored; groups without a dot are built in, and no two of their plurals are the same."""
+    return f"/registry/{group}/{plural}/".encode() if "." in group else f"/registry/{plural}/".encode()

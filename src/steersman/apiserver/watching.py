@@ -1,0 +1,137 @@
+"""Watches: every change is encoded once for all watchers that want the same thing, and the same bytes go to each.
+
+Watchers of one resource that ask alike (same version, selection and form) share a channel. A watcher whose client
+does not read is cut off; it never delays a writer.
+Source: apiserver `pkg/storage/cacher`, KEP-3157 (WatchList), KEP-956 (bookmarks).
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable, Hashable
+from dataclasses import dataclass, field
+
+from steersman.apimachinery.codec import json as codec
+from steersman.apiserver.selection import Selection
+from steersman.apiserver.strategy import Object
+from steersman.apiserver.watchcache import Change, Entry, ResourceCache
+from steersman.net.http import Stream, chunk
+
+MAX_BUFFERED = 16 * 1024 * 1024
+Render = Callable[[Entry, bool], bytes]
+
+
+def frame(kind: str, body: bytes) -> bytes:
+    """One watch event as a line of JSON."""
+    return b'{"type":"%b","object":%b}\n' % (kind.encode(), body)
+
+
+@dataclass(eq=False, slots=True)
+class Watcher:
+    """One open watch. `after` is the revision up to which it needs no events; `ended` is set to close it."""
+
+    stream: Stream
+    after: int
+    ended: asyncio.Future[None]
+    started: bool = False
+
+    def send(self, framed: bytes) -> None:
+        stream = self.stream
+        if stream.buffered > MAX_BUFFERED:
+            stream.abort()
+            self.end()
+            return
+        stream.write_chunk(framed)
+        self.started = True
+
+    def end(self) -> None:
+        if not self.ended.done():
+            self.ended.set_result(None)
+
+
+@dataclass(eq=False, slots=True)
+class Channel:
+    """The watchers that want the same bytes. `render` encodes an entry; its flag asks for a table's column header."""
+
+    selection: Selection
+    render: Render
+    has_header: bool
+    on_event: Callable[[str, int, int], None]
+    watchers: list[Watcher] = field(default_factory=list)
+
+    def notify(self, change: Change) -> None:
+        found = event_of(change, self.selection)
+        if found is None:
+            return
+        kind, entry = found
+        plain = self._framed(kind, entry, header=False)
+        sent = 0
+        for watcher in tuple(self.watchers):
+            if change.revision > watcher.after:
+                first = self.has_header and not watcher.started
+                watcher.send(self._framed(kind, entry, header=True) if first else plain)
+                sent += 1
+        self.on_event(kind, sent, len(plain))
+
+    def _framed(self, kind: str, entry: Entry, *, header: bool) -> bytes:
+        return chunk(frame(kind, self.render(entry, header)))
+
+
+def event_of(change: Change, selection: Selection) -> tuple[str, Entry] | None:
+    """What a change means to a selection: an object that no longer matches is DELETED, in its last matching state."""
+    new, old = change.new, change.old
+    if new is None:
+        assert old is not None
+        return ("DELETED", old) if selection.matches(old) else None
+    matches = selection.matches(new)
+    matched = old is not None and (matches if selection.everything else selection.matches(old))
+    if matches:
+        return ("MODIFIED" if matched else "ADDED"), new
+    if matched:
+        assert old is not None
+        return "DELETED", Entry(old.key, old.stored, change.revision, old.create_revision)
+    return None
+
+
+class WatchHub:
+    """All channels, by resource."""
+
+    def __init__(self) -> None:
+        self._channels: dict[ResourceCache, dict[Hashable, Channel]] = {}
+
+    def join(self, cache: ResourceCache, key: Hashable, make: Callable[[], Channel], watcher: Watcher) -> Callable[[], None]:
+        """Let a watcher follow a channel from now on; returns what ends that."""
+        channels = self._channels.setdefault(cache, {})
+        channel = channels.get(key)
+        if channel is None:
+            channel = channels[key] = make()
+            cache.watchers.append(channel.notify)
+        channel.watchers.append(watcher)
+        joined = channel
+
+        def leave() -> None:
+            joined.watchers.remove(watcher)
+            if not joined.watchers:
+                cache.watchers.remove(joined.notify)
+                del channels[key]
+
+        return leave
+
+    def end_scope(self, scope: object) -> None:
+        """Close the watches of a scope that is served no more, or in another form."""
+        for channels in self._channels.values():
+            for channel in channels.values():
+                if channel.selection.scope is scope:
+                    for watcher in channel.watchers:
+                        watcher.end()
+
+    def count(self) -> int:
+        return sum(len(c.watchers) for channels in self._channels.values() for c in channels.values())
+
+
+def bookmark(api_version: str, kind: str, revision: int, *, initial: bool) -> bytes:
+    """A BOOKMARK event: an object of the kind with nothing but a resourceVersion."""
+    meta: Object = {"resourceVersion": str(revision)}
+    if initial:
+        meta["annotations"] = {"k8s.io/initial-events-end": "true"}
+    return frame("BOOKMARK", codec.encode({"apiVersion": api_version, "kind": kind, "metadata": meta}))
