@@ -10,7 +10,9 @@ import binascii
 from collections.abc import Callable, Mapping
 from typing import Any, NamedTuple
 
+from steersman._util.gotext import quote
 from steersman.apimachinery import quantity, times
+from steersman.apimachinery.errors import BadRequest
 
 MAX_STRICT_ERRORS = 100
 
@@ -93,6 +95,11 @@ def mismatch(what: str, place: Place | None, go_type: str) -> DecodeError:
     """Go's UnmarshalTypeError."""
     struct, fields = place.go_fields() if place else ("", ())
     return Mismatch(what, struct, fields, go_type).error()
+
+
+def cannot_be_handled(kind: str, version: str, why: str) -> BadRequest:
+    """400 for a body that does not decode into its kind."""
+    return BadRequest(f"{kind} in version {quote(version)} cannot be handled as a {kind}: {why}")
 
 
 def json_kind(value: Any) -> str:
