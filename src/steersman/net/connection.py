@@ -14,7 +14,7 @@ from .context import ServerContext, log
 from .http import Request, Response, StreamResponse
 from .reader import BODY, DONE, HEAD, WAITING, RequestReader
 from .stream import ChunkedStream
-from .wire import BLOCK, CLOSE, CONTINUE, HTTP_10, KEEP_ALIVE, blocks, encode_chunked_head, encode_head, has_body
+from .wire import BLOCK, CHUNKED, CLOSE, CONTINUE, HTTP_10, KEEP_ALIVE, blocks, encode_answer, has_body
 
 _MAX_QUEUED = 32  # pipelined requests; beyond, the client is not read from
 _PLAIN_TEXT = (("Content-Type", "text/plain; charset=utf-8"),)
@@ -150,7 +150,8 @@ class Connection(RequestReader, asyncio.Protocol):
             self._continue()
 
     def _answer(self, response: Response, mode: int, with_body: bool) -> None:
-        if self.context.stopping:
+        context = self.context
+        if context.stopping:
             mode &= ~KEEP_ALIVE
         body = response.body
         if type(body) is bytes:
@@ -159,15 +160,13 @@ class Connection(RequestReader, asyncio.Protocol):
         else:
             parts = body  # type: ignore[assignment]
             size = sum(map(len, parts))
-        head = encode_head(response.status, response.headers, size, mode)
-        if not with_body or not has_body(response.status):
-            self.write(head)
-        elif size <= BLOCK:
-            self.write(head + body if type(body) is bytes else b"".join((head, *parts)))
+        if size <= BLOCK or not with_body or not has_body(response.status):
+            joined = b"" if not with_body else body if type(body) is bytes else b"".join(parts)
+            self.write(encode_answer(response.status, response.headers, context.date, mode, size, joined))
+            self._answered(mode)
         else:
+            head = encode_answer(response.status, response.headers, context.date, mode, size)
             self._send_blocks((head, *parts), mode)
-            return
-        self._answered(mode)
 
     def _send_blocks(self, parts: Sequence[bytes], mode: int) -> None:
         self._blocks = blocks(parts)
@@ -236,7 +235,7 @@ class Connection(RequestReader, asyncio.Protocol):
     def _begin_stream(self, response: StreamResponse, mode: int, request: Request) -> None:
         if self.context.stopping or mode & HTTP_10:
             mode &= ~KEEP_ALIVE
-        head = encode_chunked_head(response.status, response.headers, mode)
+        head = encode_answer(response.status, response.headers, self.context.date, mode, CHUNKED)
         if request.method == "HEAD" or not has_body(response.status):
             self.write(head)
             self._answered(mode)

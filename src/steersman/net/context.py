@@ -10,6 +10,7 @@ from typing import Any, Protocol, TypeVar
 
 from .eager import EagerRunner
 from .http import AnyHandler
+from .wire import date_line
 
 T = TypeVar("T")
 
@@ -44,13 +45,14 @@ class Flushable(Protocol):
 
 @dataclass(slots=True, eq=False)
 class ServerContext:
-    """Shared state. `tick` is a coarse clock: the loop's time at the last sweep."""
+    """Shared state. `tick` (the loop's time) and `date` (a header line) are those of the last sweep."""
 
     loop: asyncio.AbstractEventLoop
     handler: AnyHandler
     limits: Limits
     runner: EagerRunner
     tick: float
+    date: bytes = field(default_factory=date_line)
     stopping: bool = False
     connections: set[Any] = field(default_factory=set)
     tasks: set[asyncio.Future[Any]] = field(default_factory=set)

@@ -22,8 +22,11 @@ DONE = 3  # no further request is accepted on this connection
 _METHODS = {name.encode(): name for name in ("GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS")}
 _NAMES: dict[bytes, str] = {}  # header names as clients spell them -> lower case
 _MAX_NAMES = 512
+# Headers that say something about the connection or the body.
+_SPECIAL = frozenset({"connection", "content-length", "expect", "transfer-encoding", "upgrade"})
 _TEXT = (("Content-Type", "text/plain; charset=utf-8"),)
 _OVERHEAD = 64 * 1024
+_MAX_REMEMBERED = 16 * 1024
 
 
 class Refused(Exception):
@@ -44,7 +47,7 @@ class RequestReader:
         self.context = context
         self.queue: deque[tuple[Request | Response, int]] = deque()
         self.phase = WAITING
-        self.fresh = True  # no head has been read yet
+        self.fresh = True  # no request has been read yet
         self.unread = False  # a request was refused before its end
         self.since = context.tick  # when the phase began
         self.want_continue = False
@@ -52,7 +55,11 @@ class RequestReader:
         self.peer_certificate: bytes | None = None
         self.received = 0  # bytes of the unfinished head or body that came after the read in which it began
         self._reading = 0
-        self._parser: Any = httptools.HttpRequestParser(self)
+        self._new_parser()
+        self._upgrade: list[tuple[bytes, bytes]] = []
+        self._time = context.loop.time
+        self._plain_pairs: list[tuple[bytes, bytes]] | None = None
+        self._plain_headers: dict[str, str] = {}
         self._request: Request | None = None
         self._mode = KEEP_ALIVE
         self._url = b""
@@ -62,22 +69,45 @@ class RequestReader:
 
     def feed(self, data: bytes) -> None:
         """Takes what was read from the client; discards it once no further request is accepted."""
-        self._reading = size = len(data)
-        while self.phase != DONE:
-            try:
-                self._parser.feed_data(data)
-            except httptools.HttpParserUpgrade as upgrade:
-                # Nobody offers an upgrade, so it is ignored (RFC 9110 section 7.8): the next request follows.
-                data = data[upgrade.args[0] :]
-                if data:
-                    continue
-            except httptools.HttpParserCallbackError:
-                raise
-            except httptools.HttpParserError as error:
-                self._refuse(Refused(400, f"400 Bad Request: {error}"))
-            break
+        if self.phase == DONE:
+            return
+        self._reading = len(data)
+        try:
+            self._feed_parser(data)
+        except (httptools.HttpParserError, httptools.HttpParserUpgrade) as error:
+            self._parser_stopped(data, error)
         if self.phase == HEAD or self.phase == BODY:
-            self._count(size)
+            self._count(self._reading)
+
+    def _parser_stopped(self, data: bytes, error: Exception) -> None:
+        while self.phase != DONE:
+            if isinstance(error, httptools.HttpParserCallbackError):
+                raise error
+            if not isinstance(error, httptools.HttpParserUpgrade):
+                self._refuse(Refused(400, f"400 Bad Request: {error}"))
+                return
+            data = self._without_upgrade() + data[error.args[0] :]
+            self._new_parser()
+            try:
+                self._feed_parser(data)
+            except (httptools.HttpParserError, httptools.HttpParserUpgrade) as next_error:
+                error = next_error
+            else:
+                return
+
+    def _new_parser(self) -> None:
+        self._parser: Any = httptools.HttpRequestParser(self)
+        self._feed_parser: Any = self._parser.feed_data
+
+    def _without_upgrade(self) -> bytes:
+        """The head that asked for an upgrade, written anew without.
+
+        Nobody offers an upgrade, so it is ignored (RFC 9110 section 7.8). Some clients ask for h2c with each request,
+        also with a body; httptools leaves what follows such a head unparsed.
+        """
+        lines = [b"%b: %b\r\n" % pair for pair in self._upgrade if pair[0].lower() != b"upgrade"]
+        self._upgrade = []
+        return b"%b %b HTTP/1.1\r\n%b\r\n" % (self._parser.get_method(), self._url, b"".join(lines))
 
     def _count(self, size: int) -> None:
         self.received += size
@@ -105,7 +135,7 @@ class RequestReader:
         """Drops what was read and breaks the cycle between the parser and this object."""
         self.end()
         self.queue.clear()
-        self._parser = None
+        self._parser = self._feed_parser = None
         self._request = None
         self._parts = []
 
@@ -128,38 +158,48 @@ class RequestReader:
     def on_headers_complete(self) -> None:
         if self.phase != HEAD:
             return
+        pairs = self._pairs
+        self._pairs = []  # trailers come to the same callback: they must not become headers
         try:
-            self._begin()
+            # Most requests of a connection repeat the headers of the one before.
+            if pairs == self._plain_pairs and self._parser.should_keep_alive():
+                headers = self._plain_headers
+                plain = True
+                self._mode = KEEP_ALIVE
+            else:
+                headers = _headers(pairs)
+                self._mode = self._keep_alive(headers)
+                plain = self._mode == KEEP_ALIVE and _SPECIAL.isdisjoint(headers)
+                if plain and self._reading <= _MAX_REMEMBERED:
+                    self._plain_pairs, self._plain_headers = pairs, headers
+                elif "upgrade" in headers and self._parser.should_upgrade():
+                    self._upgrade = pairs
+                    return
+            self._begin(pairs, headers, plain)
         except Refused as refused:
             self._refuse(refused)
 
-    def _begin(self) -> None:
-        self.fresh = False
-        pairs = self._pairs
-        self._pairs = []  # trailers come to the same callback: they must not become headers
-        headers = _headers(pairs)
-        self._mode = self._keep_alive(headers)
+    def _begin(self, pairs: list[tuple[bytes, bytes]], headers: dict[str, str], plain: bool) -> None:
+        raw_method = self._parser.get_method()
+        method = _METHODS.get(raw_method) or _other_method(raw_method)
+        path, query = _target(self._url)
+        now = self._time()
+        self._request = Request(method, path, query, headers, b"", self.peer, self.peer_certificate, False, now, pairs)
+        self.phase = BODY
+        self.received = -self._reading
+        if not plain:
+            self._expect_body(headers)
+
+    def _expect_body(self, headers: dict[str, str]) -> None:
+        """What the headers say about the body: too large, withheld, or framed in a way that is not served."""
+        self.since = self.context.tick
         if "transfer-encoding" in headers and (
             self._mode & HTTP_10 or headers["transfer-encoding"].lower() != "chunked"
         ):
             raise Refused(501, "501 Not Implemented: unsupported transfer encoding")
-        raw_method = self._parser.get_method()
-        method = _METHODS.get(raw_method) or raw_method.decode()
-        path, query = _target(self._url, method)
-        context = self.context
-        now = context.loop.time()
-        certificate = self.peer_certificate
-        self._request = Request(
-            method, path, query, headers, b"", self.peer, certificate, accepted_at=now, raw_headers=pairs
-        )
-        self.phase = BODY
-        self.received = -self._reading
-        if "content-length" in headers:
-            self.since = context.tick
-            if int(headers["content-length"]) > context.limits.max_body:
-                self._too_large()
-                return
-        if "expect" in headers:
+        if "content-length" in headers and int(headers["content-length"]) > self.context.limits.max_body:
+            self._too_large()
+        elif "expect" in headers:
             if headers["expect"].lower() != "100-continue":
                 raise Refused(417, "417 Expectation Failed")
             self.want_continue = not self._mode & HTTP_10
@@ -205,6 +245,7 @@ class RequestReader:
 
     def _finish(self, item: Request | Response, mode: int) -> None:
         self.queue.append((item, mode))
+        self.fresh = False
         self._request = None
         self.want_continue = False
         if self._parts:
@@ -215,8 +256,11 @@ class RequestReader:
 
 def _headers(pairs: Sequence[tuple[bytes, bytes]]) -> dict[str, str]:
     headers: dict[str, str] = {}
-    for name, value in pairs:
-        headers[_NAMES.get(name) or _lower(name)] = decode_value(value)
+    try:
+        for name, value in pairs:
+            headers[_NAMES.get(name) or _lower(name)] = value.decode().strip(" \t")
+    except UnicodeDecodeError:
+        return _joined(pairs)
     return headers if len(headers) == len(pairs) else _joined(pairs)
 
 
@@ -236,23 +280,35 @@ def _joined(pairs: Sequence[tuple[bytes, bytes]]) -> dict[str, str]:
     return {name: ", ".join(all_values) for name, all_values in values.items()}
 
 
-def _target(url: bytes, method: str) -> tuple[str, str]:
-    """Path and query of a request's target (RFC 9112 section 3.2)."""
+def _other_method(raw_method: bytes) -> str:
+    method = raw_method.decode()
     if method == "CONNECT":
         raise Refused(405, "405 Method Not Allowed: this is not a proxy")
+    return method
+
+
+def _target(url: bytes) -> tuple[str, str]:
+    """Path and query of a request's target (RFC 9112 section 3.2)."""
     text = url.decode()
-    if text[:1] != "/" and text != "*":
-        try:
-            parts = urlsplit(text)
-        except ValueError:
-            parts = urlsplit("")
-        if not parts.netloc:
-            raise Refused(400, "400 Bad Request: invalid request target")
-        text = f"{parts.path or '/'}?{parts.query}"
+    if text[0] != "/":
+        text = _other_target(text)
     path, _, query = text.partition("?")
     if "%" in path and not _is_escaped(path):
         raise Refused(400, "400 Bad Request: invalid URL escape")
     return path, query
+
+
+def _other_target(text: str) -> str:
+    """The origin form of "*" and of an absolute URL."""
+    if text == "*":
+        return text
+    try:
+        parts = urlsplit(text)
+    except ValueError:
+        parts = urlsplit("")
+    if not parts.netloc:
+        raise Refused(400, "400 Bad Request: invalid request target")
+    return f"{parts.path or '/'}?{parts.query}"
 
 
 def _is_escaped(path: str) -> bool:

@@ -15,6 +15,7 @@ from .eager import EagerRunner
 from .http import AnyHandler
 from .listen import BACKLOG, ListenError, listen
 from .loop import new_event_loop
+from .wire import date_line
 
 __all__ = ["Limits", "ListenError", "Server", "serve_in_thread"]
 
@@ -105,6 +106,7 @@ class Server:
     def _sweep(self) -> None:
         context = self._context
         context.tick = context.loop.time()
+        context.date = date_line()
         self._sweeper = context.loop.call_later(context.limits.sweep_interval(), self._sweep)
         for connection in tuple(context.connections):
             connection.sweep(context.tick)

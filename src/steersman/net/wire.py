@@ -14,30 +14,22 @@ HTTP_10 = 2
 
 CONTINUE = b"HTTP/1.1 100 Continue\r\n\r\n"
 BLOCK = 256 * 1024
-_CHUNKED = -1
+CHUNKED = -1
 
-_STATUS_LINES = {status.value: f"HTTP/1.1 {status.value} {status.phrase}\r\n" for status in HTTPStatus}
+_REASONS = {status.value: status.phrase for status in HTTPStatus}
 _CONNECTION = {
-    CLOSE: "Connection: close\r\n",
-    KEEP_ALIVE: "",
-    HTTP_10: "Connection: close\r\n",
-    HTTP_10 | KEEP_ALIVE: "Connection: keep-alive\r\n",
+    CLOSE: b"Connection: close\r\n",
+    KEEP_ALIVE: b"",
+    HTTP_10: b"Connection: close\r\n",
+    HTTP_10 | KEEP_ALIVE: b"Connection: keep-alive\r\n",
 }
+_MAX_RENDERED = 512
+_rendered: dict[tuple[int, Sequence[tuple[str, str]]], bytes] = {}
 
 
-class _Date:
-    """The Date header, made once per second."""
-
-    second = -1
-    line = ""
-
-
-def _date() -> str:
-    now = int(time.time())
-    if now != _Date.second:
-        _Date.line = f"Date: {formatdate(now, usegmt=True)}\r\n"
-        _Date.second = now
-    return _Date.line
+def date_line() -> bytes:
+    """The Date header of this second, with its line end."""
+    return f"Date: {formatdate(time.time(), usegmt=True)}\r\n".encode()
 
 
 def has_body(status: int) -> bool:
@@ -45,25 +37,42 @@ def has_body(status: int) -> bool:
     return status >= 200 and status not in (204, 304)
 
 
-def encode_head(status: int, headers: Sequence[tuple[str, str]], length: int, mode: int) -> bytes:
-    """The head of an answer with a body of `length` bytes; `mode` says how the connection goes on."""
-    text = _STATUS_LINES.get(status) or f"HTTP/1.1 {status} status code {status}\r\n"
+def encode_answer(
+    status: int, headers: Sequence[tuple[str, str]], date: bytes, mode: int, length: int, body: bytes = b""
+) -> bytes:
+    """An answer's head, followed by `body`; `mode` says how the connection goes on.
+
+    The head announces `length` bytes; with CHUNKED it announces chunks, and to an HTTP/1.0 client nothing: its answer
+    ends with the connection. Statuses without a body get neither.
+    """
+    try:
+        rendered = _rendered.get((status, headers)) or _render(status, headers)
+    except TypeError:  # a list of headers has no hash
+        rendered = _render_lines(status, headers)
+    if not has_body(status):
+        size = b""
+    elif length >= 0:
+        return b"%b%bContent-Length: %d\r\n%b\r\n%b" % (rendered, date, length, _CONNECTION[mode], body)
+    else:
+        size = b"" if mode & HTTP_10 else b"Transfer-Encoding: chunked\r\n"
+    return b"%b%b%b%b\r\n" % (rendered, date, size, _CONNECTION[mode])
+
+
+def _render(status: int, headers: Sequence[tuple[str, str]]) -> bytes:
+    """Status line and headers, remembered: most answers of a server have one of few sets of headers."""
+    if len(_rendered) >= _MAX_RENDERED:
+        _rendered.clear()
+    rendered = _rendered[status, headers] = _render_lines(status, headers)
+    return rendered
+
+
+def _render_lines(status: int, headers: Sequence[tuple[str, str]]) -> bytes:
+    text = f"HTTP/1.1 {status} {_REASONS.get(status, '')}\r\n"
     for name, value in headers:
         text += f"{name}: {value}\r\n"
     if text.count("\n") != len(headers) + 1 or text.count("\r") != len(headers) + 1:
-        return encode_head(status, [(_one_line(name), _one_line(value)) for name, value in headers], length, mode)
-    if not has_body(status):
-        size = ""
-    elif length == _CHUNKED:
-        size = "" if mode & HTTP_10 else "Transfer-Encoding: chunked\r\n"
-    else:
-        size = f"Content-Length: {length}\r\n"
-    return f"{text}{_date()}{size}{_CONNECTION[mode]}\r\n".encode("utf-8", "replace")
-
-
-def encode_chunked_head(status: int, headers: Sequence[tuple[str, str]], mode: int) -> bytes:
-    """The head of an answer that is sent in chunks; to an HTTP/1.0 client, of one that ends with the connection."""
-    return encode_head(status, headers, _CHUNKED, mode)
+        return _render_lines(status, [(_one_line(name), _one_line(value)) for name, value in headers])
+    return text.encode("utf-8", "replace")
 
 
 def _one_line(text: str) -> str:
