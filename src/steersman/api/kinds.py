@@ -100,7 +100,7 @@ class BuiltinKind:
     @cached_property
     def schema(self) -> Mapping[str, Any]:
         """Its OpenAPI v3 schema; `$ref`s point to `schemas()`. Shared, not to be changed."""
-        return _schema_index()[self.gvk]
+        return schemas()[schema_name(self)]
 
     @cached_property
     def strategy(self) -> BuiltinStrategy:
@@ -158,6 +158,11 @@ def schemas() -> Mapping[str, Any]:
     return found
 
 
+def schema_name(kind: BuiltinKind) -> str:
+    """The name of the kind's own schema among `schemas()`."""
+    return _schema_names()[kind.gvk]
+
+
 def resolve(schema: Mapping[str, Any]) -> Mapping[str, Any]:
     """What a schema's `$ref` (bare, or alone in `allOf`) points to; the schema itself when it has none."""
     reference = schema.get("$ref")
@@ -207,9 +212,9 @@ def _by_gvr() -> dict[GroupVersionResource, BuiltinKind]:
 
 
 @cache
-def _schema_index() -> dict[GroupVersionKind, Mapping[str, Any]]:
+def _schema_names() -> dict[GroupVersionKind, str]:
     return {
-        GroupVersionKind(gvk["group"], gvk["version"], gvk["kind"]): schema
-        for schema in schemas().values()
+        GroupVersionKind(gvk["group"], gvk["version"], gvk["kind"]): name
+        for name, schema in schemas().items()
         for gvk in schema.get("x-kubernetes-group-version-kind", ())
     }

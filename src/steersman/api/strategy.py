@@ -1,6 +1,7 @@
 """What the registry does to an object of one kind before it is stored.
 
-A strategy is pure: it changes the object that it is given (never the old one) and says what is wrong with it. The
+A strategy is pure: it changes the object that it is given (never the old one) and says what is wrong with it. It
+writes to the object's top level and its metadata only; what lies deeper is replaced, never changed in place. The
 methods `before_create` and `before_update` are the whole of upstream's BeforeCreate and BeforeUpdate, in their order;
 a kind overrides the steps that they are made of.
 

@@ -41,7 +41,8 @@ class LeaseStrategy(BuiltinStrategy):
 
 
 def _drop_disabled(obj: Object, old_spec: Object) -> None:
+    """Fields of a feature that is off survive only where they were set before."""
     spec = obj.get("spec") or {}
-    for name in _FEATURE_FIELDS:
-        if old_spec.get(name) is None:
-            spec.pop(name, None)
+    disabled = {name for name in _FEATURE_FIELDS if name in spec and old_spec.get(name) is None}
+    if disabled:
+        obj["spec"] = {key: value for key, value in spec.items() if key not in disabled}

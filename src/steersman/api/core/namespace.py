@@ -19,8 +19,6 @@ from steersman.apimachinery.meta import validate_finalizer_name, validate_standa
 NAME_LABEL = "kubernetes.io/metadata.name"
 FINALIZER = "kubernetes"
 ACTIVE, TERMINATING = "Active", "Terminating"
-PROTECTED = frozenset({"default", "kube-public", "kube-system"})
-"""Namespaces that cannot be deleted."""
 
 
 class NamespaceStrategy(BuiltinStrategy):
@@ -28,19 +26,21 @@ class NamespaceStrategy(BuiltinStrategy):
         name = obj["metadata"].get("name")
         if name:
             _label(obj, name)
-        status = obj.setdefault("status", {})
+        status = obj.get("status") or {}
         if not status.get("phase"):
-            status["phase"] = ACTIVE
+            obj["status"] = {"phase": ACTIVE, **status}
 
     def prepare_for_create(self, obj: Object) -> None:
         obj["status"] = {"phase": ACTIVE}
-        spec = obj.setdefault("spec", {})
+        spec = obj.get("spec") or {}
         finalizers = spec.get("finalizers") or []
         if FINALIZER not in finalizers:
-            spec["finalizers"] = [*finalizers, FINALIZER]
+            obj["spec"] = {**spec, "finalizers": [*finalizers, FINALIZER]}
 
     def prepare_for_update(self, new: Object, old: Object) -> None:
-        restore(new.setdefault("spec", {}), old.get("spec") or {}, "finalizers")
+        spec = dict(new.get("spec") or {})
+        restore(spec, old.get("spec") or {}, "finalizers")
+        new["spec"] = spec
         restore(new, old, "status")
 
     def validate_content(self, obj: Object) -> list[FieldError]:
@@ -96,18 +96,3 @@ def _finalizer_errors(obj: Object, *, indexed: bool) -> list[FieldError]:
         field = f"spec.finalizers[{index}]" if indexed else "spec.finalizers"
         errors += [*validate_finalizer_name(name, field), *validate_standard_finalizer(name, field)]
     return errors
-
-
-def is_finalized(obj: Object) -> bool:
-    """Whether nothing holds a terminating namespace any more: it has no finalizers of either sort."""
-    spec, meta = obj.get("spec") or {}, obj["metadata"]
-    deleted = meta.get("deletionTimestamp") is not None
-    return deleted and not spec.get("finalizers") and not meta.get("finalizers")
-
-
-def begin_deletion(obj: Object, timestamp: str) -> None:
-    """Mark a namespace as being deleted since `timestamp` (RFC 3339), unless it is already."""
-    meta = obj["metadata"]
-    if meta.get("deletionTimestamp") is None:
-        meta["deletionTimestamp"] = timestamp
-    obj["status"] = {**(obj.get("status") or {}), "phase": TERMINATING}

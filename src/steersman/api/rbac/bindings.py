@@ -26,12 +26,11 @@ class RoleBindingStrategy(BuiltinStrategy):
         return names.name_is_path_segment(name, prefix)
 
     def default(self, obj: Object) -> None:
-        reference = obj.setdefault("roleRef", {"apiGroup": "", "kind": "", "name": ""})
+        reference = obj.get("roleRef") or {"kind": "", "name": ""}
         if not reference.get("apiGroup"):
-            reference["apiGroup"] = GROUP
-        for subject in obj.get("subjects") or ():
-            if not subject.get("apiGroup") and subject.get("kind") in ("User", "Group"):
-                subject["apiGroup"] = GROUP
+            obj["roleRef"] = {**reference, "apiGroup": GROUP}
+        if obj.get("subjects"):
+            obj["subjects"] = [_defaulted(subject) for subject in obj["subjects"]]
 
     def validate_content(self, obj: Object) -> list[FieldError]:
         errors = self._role_ref_errors(obj.get("roleRef") or {})
@@ -86,6 +85,12 @@ class ClusterRoleBindingStrategy(RoleBindingStrategy):
 
 
 _GO_NAMES = (("APIGroup", "apiGroup"), ("Kind", "kind"), ("Name", "name"))
+
+
+def _defaulted(subject: Object) -> Object:
+    if not subject.get("apiGroup") and subject.get("kind") in ("User", "Group"):
+        return {**subject, "apiGroup": GROUP}
+    return subject
 
 
 def _named(subjects: list[Object], kind: str) -> str:
