@@ -30,9 +30,12 @@ class Identity(NamedTuple):
         return "{" + ",".join(f'"{name}":{paths.encode_value(value)}' for name, value in fields if value) + "}"
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True, eq=False)
 class Entry:
-    """One manager's fields. `time` is RFC 3339 in UTC with seconds or None; `wire` the entry as it was received."""
+    """One manager's fields; never changed once made.
+
+    `time` is RFC 3339 in UTC with seconds, or None; `wire` the entry as it was received.
+    """
 
     identity: Identity
     api_version: str

@@ -59,7 +59,8 @@ class FieldSet:
     def __eq__(self, other: object) -> bool:
         return isinstance(other, FieldSet) and self.tree == other.tree
 
-    __hash__ = None  # type: ignore[assignment]
+    def __hash__(self) -> int:
+        return hash(frozenset(self.tree))
 
     def __repr__(self) -> str:
         return f"FieldSet({', '.join(paths.describe(path) for path in self)})"
@@ -282,7 +283,7 @@ def _decode(fields: Any) -> Node:
             node = {} if below is None else _decode(below)
             if node and SELF in below:
                 node[SELF] = _MEMBER
-            out[element] = union(out[element], node) if out.get(element) and node else node
+            out = union(out, {element: node})
     return out
 
 

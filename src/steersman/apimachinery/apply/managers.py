@@ -57,7 +57,11 @@ class Writer:
 
 
 class Versions(Protocol):
-    """The versions of a kind, for entries that were recorded in another version than the request's."""
+    """The versions of a kind, for entries that were recorded in another version than the request's.
+
+    Both methods may raise an ApiError when a version cannot be reached, as a custom resource's that its definition
+    no longer has: an update then keeps the live managedFields, an apply fails.
+    """
 
     def view(self, api_version: str) -> TypeView | None:
         """The ownership schema of a version; None when the kind has no such version (its entries are dropped)."""
@@ -94,7 +98,8 @@ def track_update(
 
     `live` is the stored object in the request's version, None on create; `new` is what the request makes of it,
     defaulted, with the managedFields that the client sent (left out, null or undecodable: the live ones are kept;
-    `[]` or `[{}]`: tracking ends until the next apply). Neither is changed, entries that stay the same are shared.
+    `[]` or `[{}]`: tracking ends until the next apply; in a custom resource, whose metadata loses empty lists when it
+    is decoded, `[]` counts as left out). Neither is changed, entries that stay the same are shared.
     `reset` names the fields that this resource or subresource never writes (by apiVersion when versions differ);
     they and all below them are not owned. `now` is RFC 3339 with seconds. `view` belongs to `api_version`.
     If an object cannot be converted to the version of an entry, the live entries stay as they are.
@@ -180,7 +185,10 @@ class Update:
                     view, entry.api_version, before, after, changed
                 )
             fields = FieldSet(reconcile(view, entry.fields.tree))
-            left = fields.difference(comparison.modified).difference(comparison.added).difference(comparison.removed)
+            left = fields
+            for taken in (comparison.modified, comparison.added, comparison.removed):
+                if taken.tree:
+                    left = left.difference(taken)
             if not left:
                 del managed[identity]
             elif left.tree is not entry.fields.tree:
@@ -203,7 +211,7 @@ def _credit(managed: Managed, writer: Writer, api_version: str, changed: Compari
         return
     identity = Identity(writer.manager or "unknown", UPDATE, api_version, writer.subresource)
     previous = managed.get(identity)
-    fields = gained if previous is None else gained.union(previous.fields)
+    fields = gained if previous is None else previous.fields.union(gained)
     managed[identity] = Entry(identity, api_version, fields, now)
 
 

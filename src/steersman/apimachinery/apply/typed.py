@@ -140,7 +140,7 @@ def from_openapi(schemas: Mapping[str, Any], name: str) -> TypeView:
     The schemas must be those of Kubernetes' own types: what they require and default tells how zero values encode.
     """
     root = _Converter(schemas, None).named(name)
-    return TypeView(_without_managed_fields(root), zero_value(schemas, schemas[name]))
+    return TypeView(_without_managed_fields(root), zero_value(schemas, name))
 
 
 def object_meta(schemas: Mapping[str, Any]) -> Atom:
@@ -160,7 +160,8 @@ def _without_managed_fields(root: Atom) -> Atom:
     kept = {name: atom for name, atom in metadata.map.fields.items() if name != "managedFields"}
     meta = MapAtom(kept, metadata.map.items, metadata.map.atomic)
     fields = {**root.map.fields, "metadata": Atom(map=meta, loose=_is_loose(meta))}
-    return Atom(root.scalar, root.list, MapAtom(fields, root.map.items, root.map.atomic), root.loose)
+    whole = MapAtom(fields, root.map.items, root.map.atomic)
+    return Atom(root.scalar, root.list, whole, _is_loose(whole))
 
 
 class _Converter:
@@ -206,11 +207,11 @@ class _Converter:
             atom.scalar = _SCALARS.get(kind, UNTYPED)
         else:
             atom.scalar, atom.list, atom.map = UNTYPED, self.list(schema, preserve), self.map(schema, preserve)
-            atom.loose = not schema.get("x-kubernetes-int-or-string")
-        if atom.map is not None:
-            atom.loose = atom.loose or _is_loose(atom.map)
-        if atom.list is not None:
-            atom.loose = atom.loose or (kind == "array" and atom.list.items.loose)
+            atom.loose = not (schema.get("x-kubernetes-int-or-string") or schema.get("format") == "int-or-string")
+        if kind == "object" and atom.map is not None:
+            atom.loose = _is_loose(atom.map)
+        elif kind == "array" and atom.list is not None:
+            atom.loose = atom.list.items.loose
 
     def map(self, schema: Mapping[str, Any], preserve: bool) -> MapAtom:
         properties = schema.get("properties") or {}
@@ -277,20 +278,49 @@ def _list_keys(schema: Mapping[str, Any]) -> tuple[str, ...] | None:
     return None
 
 
-def zero_value(schemas: Mapping[str, Any], schema: Mapping[str, Any]) -> dict[str, Any]:
+_NULL_WHEN_EMPTY = {
+    "io.k8s.api.authentication.v1.TokenRequestSpec": ("audiences", "boundObjectRef", "expirationSeconds"),
+    "io.k8s.api.authentication.v1.TokenRequestStatus": ("expirationTimestamp",),
+    "io.k8s.api.autoscaling.v2.HorizontalPodAutoscalerStatus": ("currentMetrics",),
+    "io.k8s.api.core.v1.Event": ("eventTime", "firstTimestamp", "lastTimestamp"),
+    "io.k8s.api.discovery.v1.EndpointSlice": ("endpoints", "ports"),
+    "io.k8s.api.events.v1.Event": ("deprecatedFirstTimestamp", "deprecatedLastTimestamp"),
+    "io.k8s.api.rbac.v1.ClusterRole": ("rules",),
+    "io.k8s.api.rbac.v1.Role": ("rules",),
+    "io.k8s.api.resource.v1.DeviceClaim": ("requests",),
+    "io.k8s.apiextensions-apiserver.pkg.apis.apiextensions.v1.CustomResourceDefinitionStatus": (
+        "conditions",
+        "storedVersions",
+    ),
+}
+_LEFT_OUT_WHEN_EMPTY = {
+    "io.k8s.api.admissionregistration.v1.ValidatingAdmissionPolicyBindingSpec": ("policyName", "validationActions"),
+    "io.k8s.api.authentication.v1.TokenReviewSpec": ("token",),
+    "io.k8s.api.autoscaling.v1.ScaleSpec": ("replicas",),
+    "io.k8s.api.core.v1.ReplicationControllerSpec": ("minReadySeconds",),
+    "io.k8s.api.networking.v1.IPAddressSpec": ("parentRef",),
+}
+
+
+def zero_value(schemas: Mapping[str, Any], name: str) -> dict[str, Any]:
     """How an object of a built-in type encodes when nothing is set.
 
     The schemas are generated from the types: a default of `{}` marks a struct held by value, which is always
-    there; a required field without one is a pointer, list or map, which is null; other defaults of a required field
-    are the zero values of its type. What is neither is left out when empty.
+    there, a default that is a zero value a scalar that is always there; a required field without a default is a
+    pointer, list or map, which is null. All else is left out when empty. The few types whose schemas do not tell
+    are listed above.
     """
+    schema = schemas[name]
     required = schema.get("required") or ()
-    out: dict[str, Any] = {}
-    for name, child in (schema.get("properties") or {}).items():
+    left_out = _LEFT_OUT_WHEN_EMPTY.get(name, ())
+    out: dict[str, Any] = dict.fromkeys(_NULL_WHEN_EMPTY.get(name, ()))
+    for field_name, child in (schema.get("properties") or {}).items():
         default = child.get("default")
+        if field_name in left_out:
+            continue
         if default == {}:
             reference = _reference(child)
-            out[name] = zero_value(schemas, schemas[reference]) if reference else {}
-        elif name in required:
-            out[name] = default
+            out[field_name] = zero_value(schemas, reference) if reference else {}
+        elif default in ("", 0) or (default is None and field_name in required):
+            out[field_name] = default
     return out
