@@ -1,3 +1,91 @@
-"""steersman: a Kubernetes-compatible API server for custom resources, and an operator runtime, in Python."""
+"""steersman: a Kubernetes-compatible API server for custom resources, and an operator runtime, in Python.
+
+Names are loaded when they are first used: `import steersman` costs next to nothing.
+"""
+
+from __future__ import annotations
+
+import importlib
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from steersman.apimachinery.errors import AlreadyExists as AlreadyExists
+    from steersman.apimachinery.errors import ApiError as ApiError
+    from steersman.apimachinery.errors import Conflict as Conflict
+    from steersman.apimachinery.errors import Expired as Expired
+    from steersman.apimachinery.errors import Forbidden as Forbidden
+    from steersman.apimachinery.errors import Gone as Gone
+    from steersman.apimachinery.errors import Invalid as Invalid
+    from steersman.apimachinery.errors import NotFound as NotFound
+    from steersman.apimachinery.errors import Unauthorized as Unauthorized
+    from steersman.client.client import Client as Client
+    from steersman.client.config import Config as Config
+    from steersman.client.config import load as load
+    from steersman.client.errors import ClientError as ClientError
+    from steersman.client.errors import ConfigError as ConfigError
+    from steersman.client.errors import DecodeError as DecodeError
+    from steersman.client.errors import NoMatch as NoMatch
+    from steersman.client.models import Condition as Condition
+    from steersman.client.models import CustomResource as CustomResource
+    from steersman.client.models import KubernetesObject as KubernetesObject
+    from steersman.client.models import Model as Model
+    from steersman.client.models import ObjectMeta as ObjectMeta
+    from steersman.client.models import custom_resource as custom_resource
+    from steersman.client.models import set_condition as set_condition
+    from steersman.client.modify import ConflictReport as ConflictReport
+    from steersman.client.resources import Object as Object
+    from steersman.client.resources import Resource as Resource
+    from steersman.client.retry import DEFAULT_BACKOFF as DEFAULT_BACKOFF
+    from steersman.client.retry import DEFAULT_RETRY as DEFAULT_RETRY
+    from steersman.client.retry import Backoff as Backoff
+    from steersman.client.retry import retry_on_conflict as retry_on_conflict
+    from steersman.client.sync import SyncClient as SyncClient
+    from steersman.client.transport import TransportError as TransportError
+    from steersman.client.watch import WatchEvent as WatchEvent
 
 __version__ = "0.1.0"
+
+_EXPORTS = {
+    "apimachinery.errors": (
+        "AlreadyExists",
+        "ApiError",
+        "Conflict",
+        "Expired",
+        "Forbidden",
+        "Gone",
+        "Invalid",
+        "NotFound",
+        "Unauthorized",
+    ),
+    "client.client": ("Client",),
+    "client.config": ("Config", "load"),
+    "client.errors": ("ClientError", "ConfigError", "DecodeError", "NoMatch"),
+    "client.models": (
+        "Condition",
+        "CustomResource",
+        "KubernetesObject",
+        "Model",
+        "ObjectMeta",
+        "custom_resource",
+        "set_condition",
+    ),
+    "client.modify": ("ConflictReport",),
+    "client.resources": ("Object", "Resource"),
+    "client.retry": ("DEFAULT_BACKOFF", "DEFAULT_RETRY", "Backoff", "retry_on_conflict"),
+    "client.sync": ("SyncClient",),
+    "client.transport": ("TransportError",),
+    "client.watch": ("WatchEvent",),
+}
+_MODULES = {name: module for module, names in _EXPORTS.items() for name in names}
+
+
+def __getattr__(name: str) -> Any:
+    if name not in _MODULES:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    value = getattr(importlib.import_module(f"{__name__}.{_MODULES[name]}"), name)
+    globals()[name] = value
+    return value
+
+
+def __dir__() -> list[str]:
+    return sorted({*globals(), *_MODULES})

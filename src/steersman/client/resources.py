@@ -4,11 +4,28 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any, TypeAlias
+from typing import Any, Protocol, TypeAlias, TypeVar
 from urllib.parse import quote
 
 Object: TypeAlias = dict[str, Any]
 """An untyped object: the JSON of the API, as it came."""
+
+T_co = TypeVar("T_co", covariant=True)
+
+
+class Kind(Protocol[T_co]):
+    """What a client's methods take for a kind, and what its objects are then.
+
+    A model class decorated with `@custom_resource` gives instances of itself, a `Resource` gives plain dicts.
+    """
+
+    def api_kind(self) -> Resource:
+        """The kind's name. Raises TypeError for a model class that has none."""
+        ...
+
+    def from_wire(self, obj: Mapping[str, Any], /) -> T_co:
+        """The object for the JSON of the API."""
+        ...
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,6 +55,12 @@ class Resource:
             raise ValueError("an untyped object needs apiVersion and kind, as in a manifest")
         return cls(api_version, kind)
 
+    def api_kind(self) -> Resource:
+        return self
+
+    def from_wire(self, obj: Mapping[str, Any], /) -> Object:
+        return obj if isinstance(obj, dict) else dict(obj)
+
     @property
     def group(self) -> str:
         """The API group, "" for the core group."""
@@ -58,14 +81,26 @@ class ResourceMapping:
     namespaced: bool
 
     def path(self, namespace: str | None, name: str | None = None, subresource: str | None = None) -> str:
-        """The percent-encoded URL path of the collection, an object, or one of its subresources."""
+        """The percent-encoded URL path of the collection, an object, or one of its subresources.
+
+        Raises ValueError for a name that cannot be one, as "" (the path would be the collection's) or "..".
+        """
         root = "/apis" if "/" in self.api_version else "/api"
         parts = [root, self.api_version]
         if self.namespaced and namespace:
-            parts += ["namespaces", quote(namespace, safe="")]
+            parts += ["namespaces", _segment(namespace)]
         parts.append(self.plural)
         if name is not None:
-            parts.append(quote(name, safe=""))
+            parts.append(_segment(name))
         if subresource:
             parts.append(subresource)
         return "/".join(parts)
+
+
+def _segment(name: str) -> str:
+    """Source: apimachinery `pkg/api/validation/path/name.go` (IsValidPathSegmentName)."""
+    if not name:
+        raise ValueError("resource name may not be empty")
+    if name in (".", "..") or "/" in name or "%" in name:
+        raise ValueError(f"invalid resource name {name!r}: it may not be '.' or '..', nor contain '/' or '%'")
+    return quote(name, safe="")

@@ -11,10 +11,12 @@ from contextlib import AbstractAsyncContextManager
 from dataclasses import dataclass
 from typing import Protocol
 
+from steersman.client.errors import ClientError
+
 Headers = Sequence[tuple[str, str]]
 
 
-class TransportError(Exception):
+class TransportError(ClientError):
     """No answer: the server could not be reached, or the connection ended before the answer was complete."""
 
 

@@ -1,0 +1,212 @@
+"""Pydantic models of objects: metadata, a base for kinds, and a decorator that names the kind.
+
+A model need not know every field of its objects. What it does not know is kept from the moment the object was read, so
+that writing the object back never drops it; see `steersman.client.roundtrip`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from datetime import UTC, datetime
+from typing import Annotated, Any, ClassVar, Generic, Self, TypeVar, cast
+
+from pydantic import BaseModel, ConfigDict, Field, PlainSerializer, PrivateAttr, ValidationError
+from pydantic.alias_generators import to_camel
+
+from steersman.client.errors import DecodeError
+from steersman.client.resources import Resource
+from steersman.client.roundtrip import Origin, dump
+
+
+def _time(value: datetime) -> str:
+    if value.tzinfo is None:
+        raise ValueError("a Kubernetes time needs a time zone: use datetime.now(timezone.utc)")
+    return value.astimezone(UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
+
+
+def _micro_time(value: datetime) -> str:
+    if value.tzinfo is None:
+        raise ValueError("a Kubernetes time needs a time zone: use datetime.now(timezone.utc)")
+    return value.astimezone(UTC).strftime("%Y-%m-%dT%H:%M:%S.%fZ")
+
+
+Time = Annotated[datetime, PlainSerializer(_time, when_used="json")]
+"""`metav1.Time`: whole seconds, UTC."""
+
+MicroTime = Annotated[datetime, PlainSerializer(_micro_time, when_used="json")]
+"""`metav1.MicroTime`: always six decimals, UTC."""
+
+
+class Model(BaseModel):
+    """A base for parts of objects: camelCase on the wire, snake_case in Python, unknown fields allowed."""
+
+    omit_defaults: ClassVar[bool] = False
+    """Whether a field that was never set and holds its default is left out of a new object too."""
+
+    model_config = ConfigDict(alias_generator=to_camel, populate_by_name=True, extra="allow")
+
+
+class OwnerReference(Model):
+    """`metav1.OwnerReference`."""
+
+    api_version: str
+    kind: str
+    name: str
+    uid: str
+    controller: bool | None = None
+    block_owner_deletion: bool | None = None
+
+
+class ManagedFieldsEntry(Model):
+    """`metav1.ManagedFieldsEntry`: which fields a manager has set."""
+
+    omit_defaults = True
+
+    manager: str = ""
+    operation: str = ""
+    api_version: str = ""
+    time: Time | None = None
+    fields_type: str = ""
+    fields_v1: dict[str, Any] | None = Field(None, alias="fieldsV1")
+    subresource: str = ""
+
+
+class ObjectMeta(Model):
+    """`metav1.ObjectMeta`. What the server sets is None (or 0) in an object that was not read from it."""
+
+    omit_defaults = True
+
+    name: str = ""
+    generate_name: str = ""
+    namespace: str = ""
+    labels: dict[str, str] = Field(default_factory=dict)
+    annotations: dict[str, str] = Field(default_factory=dict)
+    uid: str = ""
+    resource_version: str = ""
+    generation: int = 0
+    creation_timestamp: Time | None = None
+    deletion_timestamp: Time | None = None
+    deletion_grace_period_seconds: int | None = None
+    owner_references: list[OwnerReference] = Field(default_factory=list)
+    finalizers: list[str] = Field(default_factory=list)
+    managed_fields: list[ManagedFieldsEntry] = Field(default_factory=list)
+
+
+class Condition(Model):
+    """`metav1.Condition`."""
+
+    type: str
+    status: str
+    reason: str
+    message: str = ""
+    last_transition_time: Time = Field(default_factory=lambda: datetime.now(UTC))
+    observed_generation: int | None = None
+
+
+def set_condition(conditions: list[Condition], new: Condition) -> bool:
+    """Put a condition into a list of conditions, one for each type; tells whether that changed anything.
+
+    `lastTransitionTime` moves only when `status` changes. Source: apimachinery `pkg/api/meta/conditions.go`.
+    """
+    for index, old in enumerate(conditions):
+        if old.type != new.type:
+            continue
+        if old.status == new.status:
+            new = new.model_copy(update={"last_transition_time": old.last_transition_time})
+        conditions[index] = new
+        return old != new
+    conditions.append(new)
+    return True
+
+
+class KubernetesObject(Model):
+    """A typed object: apiVersion, kind, metadata, and what a subclass adds.
+
+    A class names its kind with `@custom_resource(...)`; without that it cannot be used with a client.
+    """
+
+    api_resource: ClassVar[Resource | None] = None
+
+    api_version: str = ""
+    kind: str = ""
+    metadata: ObjectMeta = Field(default_factory=ObjectMeta)
+
+    _origin: Origin = PrivateAttr(default_factory=Origin)
+
+    def model_post_init(self, context: Any, /) -> None:
+        resource = type(self).api_resource
+        if resource is not None:
+            self.api_version = self.api_version or resource.api_version
+            self.kind = self.kind or resource.kind
+
+    @classmethod
+    def api_kind(cls) -> Resource:
+        """The kind's name. Raises TypeError for a class that was not decorated with `@custom_resource`."""
+        if cls.api_resource is None:
+            raise TypeError(f'{cls.__name__} names no kind: decorate it with @custom_resource("GROUP/VERSION")')
+        return cls.api_resource
+
+    @classmethod
+    def from_wire(cls, obj: Mapping[str, Any], /) -> Self:
+        """The typed object for the JSON of the API. Raises DecodeError when it does not fit the model."""
+        try:
+            typed = cls.model_validate(obj)
+        except ValidationError as error:
+            raise DecodeError(f"{cls.__name__}: {error}", obj) from error
+        typed._origin.read(typed, obj)
+        return typed
+
+    def to_wire(self) -> dict[str, Any]:
+        """The JSON to send: what the model holds and, if the object was read, the fields that the model does not know.
+
+        Fields that are None are left out, as are defaults that were absent when the object was read.
+        """
+        return dump(self, self._origin)
+
+
+Spec = TypeVar("Spec")
+Status = TypeVar("Status")
+C = TypeVar("C", bound=type[KubernetesObject])
+
+
+class CustomResource(KubernetesObject, Generic[Spec, Status]):
+    """A typed custom resource with a spec and a status.
+
+        @custom_resource("myorg.io/v1")
+        class MyApp(CustomResource[MyAppSpec, MyAppStatus]): ...
+
+    An object without a status gets an empty one, if all fields of its model have defaults, else None: so that
+    `app.status.ready = 1` works on a new object. Only what is then set in it is sent.
+    """
+
+    spec: Spec
+    status: Status = cast("Any", None)
+
+    def model_post_init(self, context: Any, /) -> None:
+        super().model_post_init(context)
+        if self.status is not None:
+            return
+        model = type(self).model_fields["status"].annotation
+        if isinstance(model, type) and issubclass(model, BaseModel):
+            if any(field.is_required() for field in model.model_fields.values()):
+                return
+            empty = model()
+            self.status = cast("Status", empty)
+            self.model_fields_set.discard("status")
+            self._origin.add(empty, {})
+
+
+def custom_resource(
+    api_version: str, *, kind: str | None = None, plural: str | None = None, namespaced: bool | None = None
+) -> Callable[[C], C]:
+    """Names the kind that a model class stands for.
+
+    `kind` is the class's name by default; `plural` and `namespaced` are asked of the server when they are not given.
+    It serves for built-in kinds as well: `@custom_resource("apps/v1", kind="Deployment")`.
+    """
+
+    def decorate(cls: C) -> C:
+        cls.api_resource = Resource(api_version, kind or cls.__name__, plural, namespaced)
+        return cls
+
+    return decorate
