@@ -37,12 +37,13 @@ class _Scanner:
     def document(self) -> None:
         self._value()
         if self._skip_blank() is not None:
-            raise self._invalid("after top-level value")
+            raise self._invalid("after top-level value", between=True)
 
-    def _invalid(self, where: str) -> _Invalid:
-        if self.at >= len(self.raw):
+    def _invalid(self, where: str, *, between: bool = False) -> _Invalid:
+        """At the end Go goes on with a blank, which is an end of input `between` tokens and in strings only."""
+        if self.at >= len(self.raw) and between:
             return _Invalid(_END)
-        character = chr(self.raw[self.at])
+        character = chr(self.raw[self.at]) if self.at < len(self.raw) else " "
         shown = {"'": "\\'", '"': '"'}.get(character) or quote(character)[1:-1]
         return _Invalid(f"invalid character '{shown}' {where}")
 
@@ -90,7 +91,7 @@ class _Scanner:
             open_with.pop()
             return False
         if byte != ord(","):
-            raise self._invalid("after object key:value pair" if is_object else "after array element")
+            raise self._invalid("after object key:value pair" if is_object else "after array element", between=True)
         self.at += 1
         if is_object:
             self._key()
@@ -98,10 +99,10 @@ class _Scanner:
 
     def _key(self) -> None:
         if self._skip_blank() != ord('"'):
-            raise self._invalid("looking for beginning of object key string")
+            raise self._invalid("looking for beginning of object key string", between=True)
         self._string()
         if self._skip_blank() != ord(":"):
-            raise self._invalid("after object key")
+            raise self._invalid("after object key", between=True)
         self.at += 1
 
     def _scalar(self, byte: int | None) -> None:
@@ -112,7 +113,7 @@ class _Scanner:
         elif byte is not None and (byte == ord("-") or byte in _DIGITS):
             self._number()
         else:
-            raise self._invalid("looking for beginning of value")
+            raise self._invalid("looking for beginning of value", between=True)
 
     def _literal(self, word: bytes) -> None:
         for expected in word:
@@ -124,7 +125,7 @@ class _Scanner:
         self.at += 1
         while (byte := self._peek()) != ord('"'):
             if byte is None or byte < 0x20:
-                raise self._invalid("in string literal")
+                raise self._invalid("in string literal", between=True)
             self.at += 1
             if byte == ord("\\"):
                 self._escape()

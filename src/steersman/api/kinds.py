@@ -100,7 +100,8 @@ class BuiltinKind:
     @cached_property
     def schema(self) -> Mapping[str, Any]:
         """Its OpenAPI v3 schema; `$ref`s point to `schemas()`. Shared, not to be changed."""
-        return schemas()[schema_name(self)]
+        found: Mapping[str, Any] = schemas()[schema_name(self)]
+        return found
 
     @cached_property
     def strategy(self) -> BuiltinStrategy:

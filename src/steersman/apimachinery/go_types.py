@@ -126,6 +126,8 @@ class MapCodec(Codec):
         if not value and out.drop_empty:
             return None
         item, zero = self.item, self.item.zero
+        if out.drop_empty and isinstance(item, BytesCodec):
+            zero = ""  # a map's value is never absent in protobuf
         decoded = {
             key: zero if each is None else item.decode(each, Place(place, key), out) for key, each in value.items()
         }

@@ -119,10 +119,12 @@ Convert = Callable[[Any, Place | None, Outcome], Any]
 
 def canonical_base64(text: str) -> str:
     """The standard encoding of what `text` holds; line breaks are ignored, as Go ignores them."""
-    try:
-        return base64.b64encode(base64.b64decode(text, validate=True)).decode()
-    except (binascii.Error, ValueError):
-        return base64.b64encode(_lenient_base64(text)).decode()
+    if len(text) % 4 == 0 and not text.endswith("==="):
+        try:
+            return base64.b64encode(binascii.a2b_base64(text, strict_mode=True)).decode()
+        except (binascii.Error, ValueError):
+            pass
+    return base64.b64encode(_lenient_base64(text)).decode()
 
 
 def _lenient_base64(text: str) -> bytes:
@@ -139,7 +141,7 @@ def _lenient_base64(text: str) -> bytes:
             if position + 1 >= len(kept):
                 raise DecodeError(f"illegal base64 data at input byte {len(raw)}")
             if kept[position + 1][1] != ord("="):
-                raise DecodeError(f"illegal base64 data at input byte {kept[position + 1][0]}")
+                raise DecodeError(f"illegal base64 data at input byte {kept[position + 1][0] - 1}")
             position += 1
         if position + 1 < len(kept):
             raise DecodeError(f"illegal base64 data at input byte {kept[position + 1][0]}")

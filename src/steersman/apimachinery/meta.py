@@ -168,9 +168,9 @@ def _validate_owner_reference(reference: Mapping[str, Any], field: str) -> list[
     return errors
 
 
-def _ordered(reference: Mapping[str, Any]) -> dict[str, Any]:
+def _ordered(reference: Mapping[str, Any]) -> fe.Struct:
     """The reference as Go marshals it: its first four fields always, in the type's order."""
-    out: dict[str, Any] = {key: reference.get(key) or "" for key in _OWNER_FIELDS[:4]}
+    out = fe.Struct((key, reference.get(key) or "") for key in _OWNER_FIELDS[:4])
     out.update((key, reference[key]) for key in _OWNER_FIELDS[4:] if reference.get(key) is not None)
     return out
 

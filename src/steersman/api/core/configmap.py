@@ -27,7 +27,7 @@ class ConfigMapStrategy(BuiltinStrategy):
         for key in binary:
             errors += key_errors("binaryData", key)
         total = sum(len(value.encode()) for value in data.values()) + sum(map(decoded_size, binary.values()))
-        return errors + size_error("", total)
+        return errors + size_error("[]", total)
 
     def validate_update(self, new: Object, old: Object) -> list[FieldError]:
         immutable = immutable_errors(new, old, ("data", "binaryData"))

@@ -41,6 +41,20 @@ _NEW_LABELS = {f"regarding.{key}": f"involvedObject.{key}" for key in _INVOLVED}
     "reportingController": "reportingComponent",
     **{key: key for key in ("reason", "type", "metadata.name", "metadata.namespace")},
 }
+_GO_REFERENCE = (
+    ("Kind", "kind"),
+    ("Namespace", "namespace"),
+    ("Name", "name"),
+    ("UID", "uid"),
+    ("APIVersion", "apiVersion"),
+    ("ResourceVersion", "resourceVersion"),
+    ("FieldPath", "fieldPath"),
+)
+_GO_FIELDS = {
+    "involvedObject": _GO_REFERENCE,
+    "related": _GO_REFERENCE,
+    "source": (("Component", "component"), ("Host", "host")),
+}
 _IMMUTABLE = ("involvedObject", "reason", "message", "source", "firstTimestamp", "lastTimestamp", "count", "type")
 _IMMUTABLE_LATE = ("eventTime", "action", "related", "reportingController", "reportingInstance")
 
@@ -103,8 +117,16 @@ class NewEventStrategy(EventStrategy):
             errors += _series_errors(event)
         for name in (*_IMMUTABLE, *_IMMUTABLE_LATE):
             key = _NEW_TO_CORE.get(name, name)
-            errors += validate_immutable(event.get(key), before.get(key), name)
+            errors += validate_immutable(_quoted(name, event.get(key)), _quoted(name, before.get(key)), name)
         return errors
+
+
+def _quoted(name: str, value: Any) -> Any:
+    """A struct of upstream's internal API, which errors quote with all of its fields by their Go names."""
+    fields = _GO_FIELDS.get(name)
+    if fields is None or value is None:
+        return value
+    return fe.Struct((go_name, value.get(key) or "") for go_name, key in fields)
 
 
 def _series_errors(event: Object) -> list[FieldError]:

@@ -53,8 +53,8 @@ def _mismatch(certificate: bytes, key: bytes) -> str:
 
     try:
         public = x509.load_pem_x509_certificate(certificate).public_key()
-    except ValueError as error:
-        return f"x509: {error}"
+    except ValueError:
+        return "x509: malformed certificate"
     try:
         private = load_pem_private_key(key, None).public_key()
     except (ValueError, TypeError):

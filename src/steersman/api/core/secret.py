@@ -50,11 +50,8 @@ class SecretStrategy(BuiltinStrategy):
         return errors + _type_errors(obj.get("type") or "", data, obj["metadata"].get("annotations") or {})
 
     def validate_update(self, new: Object, old: Object) -> list[FieldError]:
-        immutable = immutable_errors(new, old, ("data",))
-        return [*self.validate_meta_update(new, old), *immutable, *self.validate_create(new)]
-
-    def validate_declared(self, new: Object, old: Object | None) -> list[FieldError]:
-        return validate_immutable(new.get("type"), old.get("type"), "type") if old is not None else []
+        changed = validate_immutable(new.get("type"), old.get("type"), "type") + immutable_errors(new, old, ("data",))
+        return [*self.validate_meta_update(new, old), *changed, *self.validate_create(new)]
 
     def warnings(self, obj: Object) -> list[str]:
         if obj.get("type") != TLS:

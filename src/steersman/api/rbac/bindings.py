@@ -43,12 +43,11 @@ class RoleBindingStrategy(BuiltinStrategy):
         return errors + self._role_ref_changed(new, old)
 
     def validate_declared(self, new: Object, old: Object | None) -> list[FieldError]:
-        errors = [
+        return [
             fe.required(f"subjects[{index}].name")
             for index, subject in enumerate(new.get("subjects") or ())
             if not subject.get("name")
         ]
-        return errors if (new.get("roleRef") or {}).get("name") else [*errors, fe.required("roleRef.name")]
 
     def _role_ref_errors(self, reference: Object) -> list[FieldError]:
         errors: list[FieldError] = []
@@ -57,6 +56,8 @@ class RoleBindingStrategy(BuiltinStrategy):
             errors.append(fe.not_supported("roleRef.apiGroup", group, (GROUP,)))
         if kind not in self.role_kinds:
             errors.append(fe.not_supported("roleRef.kind", kind, self.role_kinds))
+        if not name:
+            errors.append(fe.required("roleRef.name"))
         return errors + [fe.invalid("roleRef.name", name, text) for text in names.path_segment_name(name)]
 
     def _role_ref_changed(self, new: Object, old: Object) -> list[FieldError]:
@@ -64,7 +65,7 @@ class RoleBindingStrategy(BuiltinStrategy):
         if new.get("roleRef") == old.get("roleRef"):
             return []
         reference = new.get("roleRef") or {}
-        shown = {name: reference.get(key) or "" for name, key in _GO_NAMES}
+        shown = fe.Struct((name, reference.get(key) or "") for name, key in _GO_NAMES)
         return [fe.invalid("roleRef", shown, "field is immutable")]
 
     def row(self, obj: Object, now: datetime) -> list[Any]:
