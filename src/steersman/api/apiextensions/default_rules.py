@@ -44,8 +44,9 @@ def default_errors(schema: Schema, path: str, *, require_pruned: bool = True) ->
 
     Defaults must be complete by themselves: those nested in a default's schema do not fill it.
     """
-    root = read_schema(schema, literal_int_or_string=True)
-    return _walk(root, path, _Place(root), require_pruned, is_whole=True)
+    root = read_schema(schema, literal=True)
+    root.embedded = True
+    return _walk(root, path, _Place(root), require_pruned)
 
 
 def has_unpruned_defaults(schema: Schema) -> bool:
@@ -54,10 +55,10 @@ def has_unpruned_defaults(schema: Schema) -> bool:
     return any(error.detail == unknown for error in default_errors(schema, "", require_pruned=True))
 
 
-def _walk(node: Node, path: str, place: _Place, require_pruned: bool, *, is_whole: bool = False) -> list[FieldError]:
+def _walk(node: Node, path: str, place: _Place, require_pruned: bool) -> list[FieldError]:
     errors: list[FieldError] = []
     if node.embedded:
-        place, is_whole = _Place(node), True
+        place = _Place(node)
     if node.default is not None:
         judge = _judge_in_meta if place.in_meta else _judge
         errors += judge(node, f"{path}.default", place, require_pruned)
@@ -65,7 +66,7 @@ def _walk(node: Node, path: str, place: _Place, require_pruned: bool, *, is_whol
         below = replace(place, steps=(*place.steps, None))
         errors += _walk(node.items, f"{path}.items", below, require_pruned)
     for name, child in node.properties.items():
-        in_meta = place.in_meta or (is_whole and name in META_FIELDS)
+        in_meta = place.in_meta or (node.embedded and name in META_FIELDS)
         below = replace(place, steps=(*place.steps, name), in_meta=in_meta)
         errors += _walk(child, f"{path}.properties[{name}]", below, require_pruned)
     return errors

@@ -25,16 +25,12 @@ def _flag(value: Any) -> Any:
     return bool(value)
 
 
-def _listed(value: Any) -> Any:
-    return value or None
-
-
 def _schemas(value: Any) -> Any:
-    return [quote_schema(schema) for schema in value] if value else None
+    return [quote_schema(schema) for schema in value] if value is not None else None
 
 
 def _schema_map(value: Any) -> Any:
-    return {name: quote_schema(schema) for name, schema in value.items()} if value else None
+    return {name: quote_schema(schema) for name, schema in value.items()} if value is not None else None
 
 
 def _optional_schema(value: Any) -> Any:
@@ -59,7 +55,7 @@ def quote_items(value: Any) -> Any:
 
 
 def _dependencies(value: Any) -> Any:
-    if not value:
+    if value is None:
         return None
     return {
         name: Struct(Schema=None, Property=item)
@@ -88,7 +84,7 @@ def quote_rule(rule: Mapping[str, Any]) -> Struct:
 
 
 def _rules(value: Any) -> Any:
-    return [quote_rule(rule) for rule in value] if value else None
+    return [quote_rule(rule) for rule in value] if value is not None else None
 
 
 # (field of the internal struct, JSON keyword, how its value is quoted)
@@ -113,10 +109,10 @@ SCHEMA_FIELDS: tuple[tuple[str, str, _Quote], ...] = (
     ("MinItems", "minItems", _plain),
     ("UniqueItems", "uniqueItems", _flag),
     ("MultipleOf", "multipleOf", _plain),
-    ("Enum", "enum", _listed),
+    ("Enum", "enum", _plain),
     ("MaxProperties", "maxProperties", _plain),
     ("MinProperties", "minProperties", _plain),
-    ("Required", "required", _listed),
+    ("Required", "required", _plain),
     ("Items", "items", quote_items),
     ("AllOf", "allOf", _schemas),
     ("OneOf", "oneOf", _schemas),
@@ -133,7 +129,7 @@ SCHEMA_FIELDS: tuple[tuple[str, str, _Quote], ...] = (
     ("XPreserveUnknownFields", "x-kubernetes-preserve-unknown-fields", _plain),
     ("XEmbeddedResource", "x-kubernetes-embedded-resource", _flag),
     ("XIntOrString", "x-kubernetes-int-or-string", _flag),
-    ("XListMapKeys", "x-kubernetes-list-map-keys", _listed),
+    ("XListMapKeys", "x-kubernetes-list-map-keys", _plain),
     ("XListType", "x-kubernetes-list-type", _plain),
     ("XMapType", "x-kubernetes-map-type", _plain),
     ("XValidations", "x-kubernetes-validations", _rules),

@@ -86,10 +86,9 @@ def validation_errors(
 def _root_errors(schema: Schema, path: str) -> list[FieldError]:
     """With the status subresource, status is judged by itself: the root may say nothing that would then be lost."""
     enabled = "if the status subresource is enabled"
-    for name, keyword, _ in SCHEMA_FIELDS:
+    for name, keyword, convert in SCHEMA_FIELDS:
         value = schema.get(keyword)
-        empty = value is None or value in ("", [], {}) or (value is False and keyword != "additionalProperties")
-        if empty:
+        if value is None or (not value and convert(None) is not None):
             continue
         if keyword == "type":
             if value != "object":

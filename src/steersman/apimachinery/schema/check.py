@@ -54,7 +54,7 @@ class Checker:
     def _check(self, node: Node, value: Any, path: str, correlation: Correlation | None) -> Result:
         result = Result()
         if value is None:
-            if node.types and not node.nullable:
+            if node.types and not node.nullable and "null" not in node.types:
                 self._type_error(result, path, ",".join(node.types), "null")
             else:
                 result.matches += 1

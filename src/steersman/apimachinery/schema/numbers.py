@@ -17,6 +17,7 @@ from steersman.apimachinery.schema.structural import INT64_MAX, INT64_MIN, Node
 
 NO_VALUE = object()
 Number = int | float
+_FORMATS = {"integer": ("int32", "int64"), "number": ("float", "double")}
 _MAX_JSON_INTEGER = 2**53 - 1
 
 
@@ -40,8 +41,8 @@ def is_json_integer(value: float) -> bool:
 def problems(node: Node, value: Number, path: str) -> Iterator[Problem]:
     """What is wrong with a number, in upstream's order: its range, multipleOf, minimum, maximum."""
     only = node.types[0] if len(node.types) == 1 else ""
-    name = only if only in ("integer", "number") else ""
-    format_name = node.format if name else ""
+    name = only if only in _FORMATS else ""
+    format_name = node.format if node.format in _FORMATS.get(name, ()) else ""
     yield from _range_problem(value, name, format_name, "Checked", path)
     if node.multiple_of is not None:
         out_of_range = list(_range_problem(node.multiple_of, name, format_name, "MultipleOf", path))

@@ -43,6 +43,6 @@ def compile_pattern(pattern: str) -> Pattern:
 def _go_message(error: Exception) -> str:
     raw = error.args[0] if error.args else ""
     text = raw.decode(errors="replace") if isinstance(raw, bytes) else str(raw)
-    reason, colon, part = text.partition(": ")
+    reason, _, part = text.partition(": ")
     reason = _GO_WORDS.get(reason, reason)
-    return f"{reason}: `{part}`" if colon else reason
+    return f"{reason}: `{part}`"

@@ -65,14 +65,15 @@ class Node:
         return self.properties.get(key) or self.additional_schema
 
 
-def read_schema(schema: Mapping[str, Any], *, literal_int_or_string: bool = False) -> Node:
+def read_schema(schema: Mapping[str, Any], *, literal: bool = False) -> Node:
     """The node of a schema as JSON holds it; nulls count as absent.
 
-    With `literal_int_or_string`, `x-kubernetes-int-or-string` implies no type: so upstream judges default values.
+    Formats that mean nothing on the schema's type are dropped, and `x-kubernetes-int-or-string` implies two types.
+    Not so with `literal`, the way in which upstream judges default values.
     """
 
     def sub(raw: Mapping[str, Any]) -> Node:
-        return read_schema(raw, literal_int_or_string=literal_int_or_string)
+        return read_schema(raw, literal=literal)
 
     node = Node(
         type=schema.get("type") or "",
@@ -102,7 +103,7 @@ def read_schema(schema: Mapping[str, Any], *, literal_int_or_string: bool = Fals
         list_keys=list(schema.get("x-kubernetes-list-map-keys") or ()),
         rules=list(schema.get("x-kubernetes-validations") or ()),
     )
-    int_or_string = bool(schema.get("x-kubernetes-int-or-string")) and not literal_int_or_string
+    int_or_string = bool(schema.get("x-kubernetes-int-or-string")) and not literal
     node.types = ("integer", "string") if int_or_string else (node.type,) if node.type else ()
     if isinstance(schema.get("items"), Mapping):
         node.items = sub(schema["items"])
@@ -110,7 +111,7 @@ def read_schema(schema: Mapping[str, Any], *, literal_int_or_string: bool = Fals
         node.negated = sub(schema["not"])
     additional = schema.get("additionalProperties")
     node.additional = sub(additional) if isinstance(additional, Mapping) else additional
-    _read_format(node, schema.get("format") or "")
+    _read_format(node, schema.get("format") or "", literal=literal)
     _read_pattern(node, schema.get("pattern") or "")
     return node
 
@@ -119,10 +120,9 @@ def _number(value: Any) -> float | None:
     return None if value is None else float(value)
 
 
-def _read_format(node: Node, name: str) -> None:
-    """Keep a format only where it means something."""
+def _read_format(node: Node, name: str, *, literal: bool) -> None:
     only = node.types[0] if len(node.types) == 1 else ""
-    if name and is_recognised(only, name):
+    if name and (literal or is_recognised(only, name)):
         node.format = name
         node.format_check = string_format(name)
 
