@@ -5,7 +5,7 @@ Source of the managedFields format: structured-merge-diff `fieldpath/serialize.g
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Final
 
@@ -107,21 +107,20 @@ def _differences(
 def _owns(entry: Mapping[str, Any], obj: Any, path: Sequence[str | int]) -> bool:
     """Whether the entry's fields include the path, or the list or map above it as one whole."""
     fields: Any = entry.get("fieldsV1")
-    for step in path:
+    for depth, step in enumerate(path):
         if not isinstance(fields, Mapping):
             return False
-        members = [key for key in fields if key != "."]
-        if not members:
-            return True  # an atomic parent, owned as one value
+        if not fields:
+            return depth > 0  # a leaf: an atomic parent is owned as one value
         obj = obj[step]
-        member = f"f:{step}" if isinstance(step, str) else _list_member(members, step, obj)
+        member = f"f:{step}" if isinstance(step, str) else _list_member(fields, step, obj)
         if member not in fields:
             return False
         fields = fields[member]
     return True
 
 
-def _list_member(members: Sequence[str], index: int, item: Any) -> str | None:
+def _list_member(members: Iterable[str], index: int, item: Any) -> str | None:
     for member in members:
         kind, _, text = member.partition(":")
         if kind == "i" and text == str(index):

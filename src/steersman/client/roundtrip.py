@@ -72,7 +72,7 @@ class Origin:
 def dump(model: BaseModel, origin: Origin) -> dict[str, Any]:
     """The JSON of a whole object; see the module."""
     tree = model.model_dump(mode="json", by_alias=True, warnings=False)
-    return _Dump(origin.index()).model(model, tree, origin.root, origin.root is not None)
+    return _Dump(origin.index()).model(model, tree, origin.root)
 
 
 class _Dump:
@@ -82,9 +82,8 @@ class _Dump:
     def value(self, value: Any, tree: Any, place: Any) -> Any:
         """`value` is in the models what `tree` is in pydantic's dump; `place` is the JSON that was at this place."""
         if isinstance(value, BaseModel) and isinstance(tree, dict):
-            raw = self._index.get(id(value))
             inherited = place if isinstance(place, Mapping) else None
-            return self.model(value, tree, inherited if raw is None else raw, raw is not None)
+            return self.model(value, tree, self._index.get(id(value), inherited))
         if isinstance(value, (list, tuple)) and isinstance(tree, list) and len(value) == len(tree):
             return [self.value(item, part, None) for item, part in zip(value, tree, strict=True)]
         if isinstance(value, dict) and isinstance(tree, dict):
@@ -93,13 +92,11 @@ class _Dump:
                 tree[part] = self.value(item, tree[part], places.get(key))
         return tree
 
-    def model(
-        self, model: BaseModel, tree: dict[str, Any], raw: Mapping[str, Any] | None, read: bool
-    ) -> dict[str, Any]:
-        """`raw` is what the place held, None for a new place; `read` tells whether this very instance was read."""
+    def model(self, model: BaseModel, tree: dict[str, Any], raw: Mapping[str, Any] | None) -> dict[str, Any]:
+        """`raw` is what the instance was made from, or else what its place held; None for a new instance."""
         shape = _shape(type(model))
+        sparse = raw is not None or getattr(model, "omit_defaults", False)
         raw = raw if raw is not None else {}
-        sparse = read or getattr(model, "omit_defaults", False)
         for key, name, field in shape.written:
             if key not in tree:
                 continue

@@ -44,7 +44,7 @@ class ExecCredentials:
     """Runs the plugin when there are no credentials, when they have expired, and after a 401; one run at a time."""
 
     def __init__(self, config: ExecConfig, now: Callable[[], datetime] = _now) -> None:
-        self._config = config
+        self.config = config
         self._now = now
         self._lock = asyncio.Lock()
         self._authorization: str | None = None
@@ -80,7 +80,7 @@ class ExecCredentials:
         return self._loaded and (self._expires is None or self._now() <= self._expires)
 
     async def _run(self) -> None:
-        config = self._config
+        config = self.config
         interactive = _interactive(config)
         spec: dict[str, Any] = {"interactive": interactive}
         if config.cluster is not None:

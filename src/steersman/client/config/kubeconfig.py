@@ -225,7 +225,7 @@ def absolute(document: Entry, base: Path) -> Entry:
 
 
 def _entries(document: Entry, key: str) -> Iterator[Entry]:
-    entries = document.get(key) or ()
+    entries = document.get(key) or []
     if not isinstance(entries, list):
         raise ConfigError(f"a kubeconfig's {key} must be a list")
     for entry in entries:
