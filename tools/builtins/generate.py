@@ -16,6 +16,26 @@ import tempfile
 from pathlib import Path
 from typing import Any
 
+# Columns that no printer of kubernetes has: those of the servers of CustomResourceDefinitions and APIServices.
+OWN_COLUMNS = {
+    "apiextensions.k8s.io/CustomResourceDefinition": [
+        ["Scope", "string", "", "Cluster/Namespaced", 0],
+        ["Versions", "string", "", "Served versions", 0],
+        ["Created At", "date", "", "", 0],
+        ["Group", "string", "", "API group", 1],
+        ["Kind", "string", "", "CustomResource kind", 1],
+        ["ShortNames", "string", "", "Short names", 1],
+        ["Established", "boolean", "", "Established status", 1],
+    ],
+    "apiregistration.k8s.io/APIService": [
+        ["Service", "string", "", "The reference to the service that hosts this API endpoint.", 0],
+        ["Available", "string", "", "Whether this service is available.", 0],
+        ["Age", "string", "", "", 0],
+    ],
+}
+# Kinds whose printers exist but are not used by their registries.
+UNUSED_PRINTERS = {"storage.k8s.io/CSIStorageCapacity"}
+
 HERE = Path(__file__).parent
 DATA = HERE.parents[1] / "src" / "steersman" / "api" / "data"
 
@@ -110,11 +130,16 @@ def columns(printed: dict[str, Any], kinds: list[dict[str, Any]]) -> dict[str, l
     """The columns of each kind that has its own, `group/kind` to `[name, type, format, description, priority]`."""
     out = {}
     for kind in kinds:
+        key = f"{kind['group']}/{kind['kind']}"
         package = kind["type"].split("/")[-2].replace("events", "core")
         found = printed.get(f"{package}.{kind['kind']}")
-        if found:
-            keys = ("name", "type", "format", "description", "priority")
-            out[f"{kind['group']}/{kind['kind']}"] = [[column[key] for key in keys] for column in found]
+        if found and key not in UNUSED_PRINTERS:
+            parts = ("name", "type", "format", "description", "priority")
+            out[key] = [[column[part] for part in parts] for column in found]
+    described = {column[0]: column for column in out["/ConfigMap"]}
+    created = described["Age"][3]
+    for key, own in OWN_COLUMNS.items():
+        out[key] = [described["Name"], *([*column[:3], column[3] or created, column[4]] for column in own)]
     return out
 
 

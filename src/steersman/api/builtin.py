@@ -90,6 +90,7 @@ _GENERATION_FIELDS: Mapping[GroupKind, tuple[str, ...]] = {
     ("scheduling.k8s.io", "PriorityClass"): (),
 }
 _DNS_LABEL_NAMES = frozenset({("", "Namespace"), ("", "Service")})
+_REPEATED_ERRORS_GROUPS = frozenset({"apiextensions.k8s.io", "apiregistration.k8s.io"})
 _ANY_FINALIZER_GROUPS = frozenset(
     {"admissionregistration.k8s.io", "apiextensions.k8s.io", "apiregistration.k8s.io", "coordination.k8s.io"}
 )
@@ -130,6 +131,10 @@ _OWN_RULES: Mapping[GroupKind, str] = {
     ("", "Namespace"): "steersman.api.core.namespace:NamespaceStrategy",
     ("", "Secret"): "steersman.api.core.secret:SecretStrategy",
     ("", "ServiceAccount"): "steersman.api.core.serviceaccount:ServiceAccountStrategy",
+    (
+        "apiextensions.k8s.io",
+        "CustomResourceDefinition",
+    ): "steersman.api.apiextensions.strategy:CustomResourceDefinitionStrategy",
     ("coordination.k8s.io", "Lease"): "steersman.api.coordination.lease:LeaseStrategy",
     ("events.k8s.io", "Event"): "steersman.api.core.event:NewEventStrategy",
     ("rbac.authorization.k8s.io", "ClusterRole"): "steersman.api.rbac.roles:ClusterRoleStrategy",
@@ -153,6 +158,7 @@ class BuiltinStrategy(Strategy):
         self.field_labels = _FIELD_LABELS.get(key)
         self._name_rule = names.name_is_dns_label if key in _DNS_LABEL_NAMES else names.name_is_dns_subdomain
         self._any_finalizer = kind.group in _ANY_FINALIZER_GROUPS
+        self._repeats_errors = kind.group in _REPEATED_ERRORS_GROUPS
 
     def name_validator(self, name: str, prefix: bool) -> list[str]:
         return self._name_rule(name, prefix)
@@ -188,7 +194,7 @@ class BuiltinStrategy(Strategy):
             obj["status"] = zero["status"]
 
     def merge_errors(self, errors: list[FieldError]) -> list[FieldError]:
-        return distinct(errors)
+        return errors if self._repeats_errors else distinct(errors)
 
     def subresource(self, name: str) -> Strategy:
         """The rules for an update through a subresource; `status` for every kind that has one."""
@@ -270,7 +276,7 @@ class StatusStrategy(Strategy):
         self.main.canonicalize(obj)
 
     def merge_errors(self, errors: list[FieldError]) -> list[FieldError]:
-        return distinct(errors)
+        return self.main.merge_errors(errors)
 
 
 @cache

@@ -93,8 +93,8 @@ class Strategy:
     def canonicalize(self, obj: Object) -> None:
         """The last touch after validation."""
 
-    def warnings(self, obj: Object) -> list[str]:
-        """What to warn the client about; asked after validation has passed."""
+    def warnings(self, obj: Object, old: Object | None = None) -> list[str]:
+        """What to warn the client about a new (old: None) or changed object that is valid."""
         return []
 
     def before_create(self, obj: Object) -> list[FieldError]:

@@ -53,7 +53,7 @@ class SecretStrategy(BuiltinStrategy):
         changed = validate_immutable(new.get("type"), old.get("type"), "type") + immutable_errors(new, old, ("data",))
         return [*self.validate_meta_update(new, old), *changed, *self.validate_create(new)]
 
-    def warnings(self, obj: Object) -> list[str]:
+    def warnings(self, obj: Object, old: Object | None = None) -> list[str]:
         if obj.get("type") != TLS:
             return []
         data = obj.get("data") or {}
