@@ -22,7 +22,11 @@ def list_of(items: dict[str, Any], kind: str = "atomic", *keys: str) -> dict[str
 OPENAPI: dict[str, Any] = {
     "io.k8s.apimachinery.pkg.apis.meta.v1.ObjectMeta": struct(
         name=TEXT,
+        namespace=TEXT,
+        uid=TEXT,
+        creationTimestamp={"type": "string", "format": "date-time"},
         labels={"type": "object", "additionalProperties": TEXT},
+        annotations={"type": "object", "additionalProperties": TEXT},
         finalizers=list_of(TEXT, "set"),
         ownerReferences=list_of(struct(uid=TEXT, name=TEXT), "map", "uid"),
         managedFields=list_of({"type": "object"}),

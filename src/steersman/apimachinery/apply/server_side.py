@@ -17,7 +17,7 @@ from steersman.apimachinery.apply import entries
 from steersman.apimachinery.apply import path as paths
 from steersman.apimachinery.apply.compare import compare, equal
 from steersman.apimachinery.apply.entries import Entry, Identity, Managed
-from steersman.apimachinery.apply.fieldset import EMPTY, FieldSet, from_paths
+from steersman.apimachinery.apply.fieldset import EMPTY, FieldSet, canonical, from_paths
 from steersman.apimachinery.apply.managers import APPLY, STRIPPED, UPDATE, Object, OneSchema, Update, Versions, Writer
 from steersman.apimachinery.apply.merge import fields_of, merge, remove, with_named_parents
 from steersman.apimachinery.apply.reconcile import reconcile
@@ -210,7 +210,7 @@ class _Apply(Update):
                 seen = self.compare_in(view, entry.api_version, live, merged, changed)
             taken = entry.fields.intersection(seen.modified.union(seen.added))
             if taken:
-                out[identity] = taken
+                out[identity] = FieldSet(canonical(taken.tree))
         return out
 
     def prune(self, merged: Object, managed: Managed, last: Entry | None) -> Object:
