@@ -31,6 +31,8 @@ class Codec:
     """One type: `zero` is what an absent value marshals to, `decode` takes any JSON value but null."""
 
     zero: Any = None
+    plain: type | None = None
+    """The Python type whose values are taken as they are, if there is one."""
 
     def __init__(self, go_name: str) -> None:
         self.go_name = go_name
@@ -49,6 +51,7 @@ class Codec:
 
 class StringCodec(Codec):
     zero = ""
+    plain = str
 
     def decode(self, value: Any, place: Place | None, out: Outcome) -> Any:
         return value if isinstance(value, str) else self.refuse(value, place, out)
@@ -56,6 +59,7 @@ class StringCodec(Codec):
 
 class BoolCodec(Codec):
     zero = False
+    plain = bool
 
     def decode(self, value: Any, place: Place | None, out: Outcome) -> Any:
         return value if isinstance(value, bool) else self.refuse(value, place, out)
@@ -110,6 +114,8 @@ class SliceCodec(Codec):
         if not value and out.drop_empty:
             return None
         item, zero = self.item, self.item.zero
+        if item.plain is not None and all(type(each) is item.plain for each in value):
+            return list(value)
         return [
             zero if each is None else item.decode(each, Place(place, index), out) for index, each in enumerate(value)
         ]
@@ -126,6 +132,8 @@ class MapCodec(Codec):
         if not value and out.drop_empty:
             return None
         item, zero = self.item, self.item.zero
+        if item.plain is not None and all(type(each) is item.plain for each in value.values()):
+            return dict(sorted(value.items()))
         if out.drop_empty and isinstance(item, BytesCodec):
             zero = ""  # a map's value is never absent in protobuf
         decoded = {
@@ -138,6 +146,7 @@ class PointerCodec(Codec):
     def __init__(self, item: Codec) -> None:
         super().__init__(item.go_name)
         self.item = item
+        self.plain = item.plain
 
     def decode(self, value: Any, place: Place | None, out: Outcome) -> Any:
         return self.item.decode(value, place, out)
@@ -150,6 +159,7 @@ class Field(NamedTuple):
     name: str
     omission: int
     codec: Codec
+    plain: type | None
     step: str
     """The name that errors give it: that of the embedded structs that hold it stands before it, split by "/"."""
 
@@ -191,6 +201,8 @@ class StructCodec(Codec):
             field = fields.get(name)
             if field is None:
                 out.unknown_field(name, place)
+            elif type(each) is field.plain:
+                given[name] = each
             elif each is not None:
                 given[name] = field.codec.decode(each, Place(place, field.step, struct), out)
         found: dict[str, Any] = {}
@@ -288,7 +300,8 @@ class TypeTable:
 
     def _field(self, name: str, omission: int, expression: str, embedded: str = "") -> Field:
         step = f"{embedded.replace('.', '/')}/{name}" if embedded else name
-        return Field(name, omission, self.codec(expression), step)
+        codec = self.codec(expression)
+        return Field(name, omission, codec, codec.plain, step)
 
     def _renamed(self, key: str, underlying: str) -> Codec:
         if underlying in _SCALARS:

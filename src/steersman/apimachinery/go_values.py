@@ -8,6 +8,7 @@ from __future__ import annotations
 import base64
 import binascii
 from collections.abc import Callable, Mapping
+from functools import lru_cache
 from typing import Any, NamedTuple
 
 from steersman._util.gotext import quote
@@ -15,6 +16,7 @@ from steersman.apimachinery import quantity, times
 from steersman.apimachinery.errors import BadRequest
 
 MAX_STRICT_ERRORS = 100
+_MAX_TIME = 40
 
 
 class DecodeError(ValueError):
@@ -152,11 +154,13 @@ def _lenient_base64(text: str) -> bytes:
 
 
 def _time(parse: Callable[[str], Any], form: Callable[[Any], str]) -> Convert:
+    remembered = lru_cache(maxsize=1024)(lambda text: form(parse(text)))
+
     def convert(value: Any, place: Place | None, out: Outcome) -> Any:
         if not isinstance(value, str):
             raise mismatch(json_kind(value), place, "string")
         try:
-            return form(parse(value))
+            return remembered(value) if len(value) <= _MAX_TIME else form(parse(value))
         except times.TimeError as error:
             raise DecodeError(str(error)) from None
 

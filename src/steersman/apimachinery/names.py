@@ -8,7 +8,7 @@ apiserver `pkg/storage/names/generate.go`.
 from __future__ import annotations
 
 from collections.abc import Callable
-from functools import lru_cache
+from functools import lru_cache, wraps
 from typing import Protocol
 
 import re2
@@ -21,6 +21,7 @@ MAX_LABEL = 63
 MAX_GENERATED_BASE = 58
 RANDOM_ALPHABET = "bcdfghjklmnpqrstvwxz2456789"
 RANDOM_LENGTH = 5
+_MAX_REMEMBERED = 320
 
 _LABEL_1123 = "[a-z0-9]([-a-z0-9]*[a-z0-9])?"
 _SUBDOMAIN_1123 = rf"{_LABEL_1123}(\.{_LABEL_1123})*"
@@ -82,6 +83,17 @@ def _size(value: str) -> int:
     return len(value) if value.isascii() else len(value.encode("utf-8", "surrogatepass"))
 
 
+def _remembering(check: Callable[[str], list[str]]) -> Callable[[str], list[str]]:
+    """The check with its last answers kept; they are asked for the same few names again and again."""
+    known = lru_cache(maxsize=4096)(lambda value: tuple(check(value)))
+
+    @wraps(check)
+    def remembered(value: str) -> list[str]:
+        return list(known(value)) if len(value) <= _MAX_REMEMBERED else check(value)
+
+    return remembered
+
+
 def _subdomain(value: str, unit: str) -> list[str]:
     out = []
     if _size(value) > MAX_NAME:
@@ -91,11 +103,13 @@ def _subdomain(value: str, unit: str) -> list[str]:
     return out
 
 
+@_remembering
 def dns1123_subdomain(value: str) -> list[str]:
     """Lower-case labels joined by dots, 253 bytes at most."""
     return _subdomain(value, "characters")
 
 
+@_remembering
 def dns1123_label(value: str) -> list[str]:
     """One lower-case label, 63 bytes at most."""
     out = []
@@ -126,14 +140,15 @@ def c_identifier(value: str) -> list[str]:
     return [regex_message(_C_IDENTIFIER_MESSAGE, _C_IDENTIFIER, "my_name", "MY_NAME", "MyName")]
 
 
-@lru_cache(maxsize=4096)
-def _qualified_name(value: str) -> tuple[str, ...]:
+@_remembering
+def qualified_name(value: str) -> list[str]:
+    """A label key: `name` or `dns.prefix/name`, the name of 63 bytes at most."""
     key_rule = regex_message(_LABEL_KEY_MESSAGE, _LABEL_KEY, "MyName", "my.name", "123-abc")
     parts = value.split("/")
     if len(parts) > 2:
-        return (
-            f"a valid label key {key_rule} with an optional DNS subdomain prefix and '/' (e.g. 'example.com/MyName')",
-        )
+        return [
+            f"a valid label key {key_rule} with an optional DNS subdomain prefix and '/' (e.g. 'example.com/MyName')"
+        ]
     out = []
     if len(parts) == 2:
         if not parts[0]:
@@ -147,29 +162,21 @@ def _qualified_name(value: str) -> tuple[str, ...]:
         out.append(f"name part must be no more than {MAX_LABEL} bytes")
     if not _label_key.fullmatch(name):
         out.append(f"name part {key_rule}")
-    return tuple(out)
+    return out
 
 
-def qualified_name(value: str) -> list[str]:
-    """A label key: `name` or `dns.prefix/name`, the name of 63 bytes at most."""
-    return list(_qualified_name(value))
-
-
-@lru_cache(maxsize=4096)
-def _label_value_errors(value: str) -> tuple[str, ...]:
+@_remembering
+def label_value(value: str) -> list[str]:
+    """A label's value: empty, or 63 bytes at most that start and end alphanumerically."""
     out = []
     if _size(value) > MAX_LABEL:
         out.append(f"must be no more than {MAX_LABEL} bytes")
     if not _label_value.fullmatch(value):
         out.append(regex_message(_LABEL_VALUE_MESSAGE, _LABEL_VALUE, "MyValue", "my_value", "12345"))
-    return tuple(out)
+    return out
 
 
-def label_value(value: str) -> list[str]:
-    """A label's value: empty, or 63 bytes at most that start and end alphanumerically."""
-    return list(_label_value_errors(value))
-
-
+@_remembering
 def config_map_key(value: str) -> list[str]:
     """A key of a ConfigMap's or a Secret's data: a file name of 253 bytes at most that is not `..` nor starts so."""
     out = []

@@ -20,7 +20,8 @@ _DECIMAL_NAMES = {exponent: name for name, exponent in _DECIMAL.items()}
 _BINARY_NAMES = {exponent: name for name, exponent in _BINARY.items()} | {0: ""}
 _MAX_DIGITS = 18
 _MAX_BINARY = (1 << 63) - 1
-_MAX_EXPONENT = 1 << 16
+_MAX_EXPONENT = 1 << 12
+_MAX_TEXT = 1024
 _SPLIT = "^([+-]?[0-9.]+)([eEinumkKMGTP]*[-+]?[0-9]*)$"
 
 _parts = re2.compile(r"([+-]?)0*([0-9]*)(?:\.([0-9]*))?([eEinumkKMGTP]*[-+]?[0-9]*)")
@@ -60,9 +61,15 @@ class Quantity:
         return (mine > theirs) - (mine < theirs)
 
 
-@lru_cache(maxsize=1024)
 def parse(text: str) -> Quantity:
-    """The quantity that `text` names; QuantityError with upstream's words otherwise."""
+    """The quantity that `text` names; QuantityError with upstream's words otherwise, and for more than 1024 digits."""
+    if len(text) > _MAX_TEXT:
+        raise QuantityError("unable to parse numeric part of quantity")
+    return _parse(text)
+
+
+@lru_cache(maxsize=1024)
+def _parse(text: str) -> Quantity:
     match = _parts.fullmatch(text)
     if not text or not match:
         raise QuantityError(f"quantities must match the regular expression '{_SPLIT}'")

@@ -35,6 +35,7 @@ _OPERATORS = {
 _SIGNS = {EQUALS: "=", DOUBLE_EQUALS: "==", NOT_EQUALS: "!=", GREATER: ">", LESS: "<"}
 _OBJECT_OPERATORS = {"In": IN, "NotIn": NOT_IN, "Exists": EXISTS, "DoesNotExist": NOT_EXISTS}
 _INT64 = 1 << 63
+_INT64_DIGITS = 19
 
 Predicate = Callable[[Mapping[str, str]], bool]
 
@@ -76,7 +77,7 @@ class Requirement:
                 return lambda labels: key in labels
             case "!":
                 return lambda labels: key not in labels
-        bound = int(self.values[0])
+        bound = _integer(self.values[0]) or 0
         above = self.operator == GREATER
 
         def compare(labels: Mapping[str, str]) -> bool:
@@ -188,9 +189,9 @@ def _integer(text: str | None) -> int | None:
     if not text:
         return None
     digits = text[1:] if text[0] in "+-" else text
-    if not (digits.isascii() and digits.isdigit()):
+    if not (digits.isascii() and digits.isdigit()) or len(digits.lstrip("0")) > _INT64_DIGITS:
         return None
-    value = int(text)
+    value = int(digits.lstrip("0") or "0") * (-1 if text[0] == "-" else 1)
     return value if -_INT64 <= value < _INT64 else None
 
 
