@@ -93,7 +93,7 @@ def initialise(connection: apsw.Connection, path: str) -> None:
     if os.path.getsize(path) <= _CHECKED_BYTES:
         problem = connection.execute("PRAGMA quick_check(1)").get
         if problem != "ok":
-            raise Damaged(f"{path} is damaged ({problem}); restore a backup")
+            raise Damaged(f"{path} is damaged ({problem.splitlines()[-1]}); restore a backup")
     if connection.pragma("journal_mode", "wal") != "wal":
         raise ForeignFile(f"{path} cannot be used in WAL mode; choose a path on a local file system")
     if application != APPLICATION_ID:
