@@ -46,14 +46,11 @@ class EagerRunner:
         finally:
             tasks._leave_task(self._loop, task)
             if carrier.coroutine is None:
-                self._park(carrier)
-
-    def _park(self, carrier: _Carrier) -> None:
-        # Context variables that were set, or a cancellation, must not reach the next request.
-        if len(self._parked) < _MAX_PARKED and carrier.context == self._blank and not carrier.task.cancelling():
-            self._parked.append(carrier)
-        else:
-            carrier.task.cancel()
+                # Context variables that were set, or a cancellation, must not reach the next request.
+                if carrier.context == self._blank and not task.cancelling() and len(self._parked) < _MAX_PARKED:
+                    self._parked.append(carrier)
+                else:
+                    task.cancel()
 
     def close(self) -> None:
         """Ends the parked tasks."""
@@ -72,7 +69,9 @@ class _Carrier:
         self.coroutine: Coroutine[Any, Any, Any] | None = None
         self.waiting_for: Any = None
         self.handed: asyncio.Future[None] = loop.create_future()
-        self.task: asyncio.Task[Any] = loop.create_task(self._run(), context=context)
+        run = self._run()
+        run.send(None)  # into its try: a task that is cancelled before its first step throws at once
+        self.task: asyncio.Task[Any] = loop.create_task(run, context=context)
 
     def carry(self, coroutine: Coroutine[Any, Any, Any], waiting_for: Any) -> None:
         self.coroutine = coroutine
@@ -82,6 +81,7 @@ class _Carrier:
 
     async def _run(self) -> Any:
         try:
+            await _pause()
             await self.handed
         except asyncio.CancelledError:
             if self.coroutine is None:
@@ -91,6 +91,11 @@ class _Carrier:
                 return await _carry_on(self.coroutine, None, asyncio.CancelledError())
         assert self.coroutine is not None
         return await _carry_on(self.coroutine, self.waiting_for, None)
+
+
+@generator_coroutine
+def _pause() -> Generator[None, None, None]:
+    yield
 
 
 @generator_coroutine

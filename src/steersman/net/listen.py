@@ -19,6 +19,8 @@ async def listen(host: str, port: int) -> socket.socket:
     Raises ListenError with a message of one line.
     """
     where = f"[{host}]:{port}" if ":" in host else f"{host}:{port}"
+    if not 0 <= port <= 65535:  # getaddrinfo() would take it modulo 65536
+        raise ListenError(f"cannot listen on {where}: no such port")
     try:
         found = await asyncio.get_running_loop().getaddrinfo(
             host or None, port, type=socket.SOCK_STREAM, flags=socket.AI_PASSIVE
@@ -27,8 +29,8 @@ async def listen(host: str, port: int) -> socket.socket:
         return _bound(family, address)
     except socket.gaierror as error:
         raise ListenError(f"cannot listen on {where}: {error.strerror or error}") from error
-    except (OSError, OverflowError) as error:
-        reason = os.strerror(error.errno) if isinstance(error, OSError) and error.errno else str(error)
+    except OSError as error:
+        reason = os.strerror(error.errno) if error.errno else str(error)
         raise ListenError(f"cannot listen on {where}: {reason}") from error
 
 

@@ -22,8 +22,8 @@ DONE = 3  # no further request is accepted on this connection
 _METHODS = {name.encode(): name for name in ("GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS")}
 _NAMES: dict[bytes, str] = {}  # header names as clients spell them -> lower case
 _MAX_NAMES = 512
-# Headers that say something about the connection or the body.
-_SPECIAL = frozenset({"connection", "content-length", "expect", "transfer-encoding", "upgrade"})
+# Headers that say something about the connection, or more about the body than its length.
+_SPECIAL = frozenset({"connection", "expect", "transfer-encoding", "upgrade"})
 _TEXT = (("Content-Type", "text/plain; charset=utf-8"),)
 _OVERHEAD = 64 * 1024
 _MAX_REMEMBERED = 16 * 1024
@@ -169,7 +169,7 @@ class RequestReader:
             else:
                 headers = _headers(pairs)
                 self._mode = self._keep_alive(headers)
-                plain = self._mode == KEEP_ALIVE and _SPECIAL.isdisjoint(headers)
+                plain = self._mode == KEEP_ALIVE and _SPECIAL.isdisjoint(headers) and not self._exceeds(headers)
                 if plain and self._reading <= _MAX_REMEMBERED:
                     self._plain_pairs, self._plain_headers = pairs, headers
                 elif "upgrade" in headers and self._parser.should_upgrade():
@@ -187,17 +187,21 @@ class RequestReader:
         self._request = Request(method, path, query, headers, b"", self.peer, self.peer_certificate, False, now, pairs)
         self.phase = BODY
         self.received = -self._reading
+        self.since = self.context.tick
         if not plain:
             self._expect_body(headers)
 
+    def _exceeds(self, headers: dict[str, str]) -> bool:
+        """Whether the announced body is longer than the limit."""
+        return "content-length" in headers and int(headers["content-length"]) > self.context.limits.max_body
+
     def _expect_body(self, headers: dict[str, str]) -> None:
         """What the headers say about the body: too large, withheld, or framed in a way that is not served."""
-        self.since = self.context.tick
         if "transfer-encoding" in headers and (
             self._mode & HTTP_10 or headers["transfer-encoding"].lower() != "chunked"
         ):
             raise Refused(501, "501 Not Implemented: unsupported transfer encoding")
-        if "content-length" in headers and int(headers["content-length"]) > self.context.limits.max_body:
+        if self._exceeds(headers):
             self._too_large()
         elif "expect" in headers:
             if headers["expect"].lower() != "100-continue":
