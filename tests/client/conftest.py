@@ -52,6 +52,7 @@ class Peer:
     asked: list[Asked] = field(default_factory=list)
     answers: dict[tuple[str, str], deque[Answer]] = field(default_factory=lambda: defaultdict(deque))
     connections: int = 0
+    arrived: asyncio.Condition = field(default_factory=asyncio.Condition)
     _writers: set[asyncio.StreamWriter] = field(default_factory=set)
 
     def on(self, verb: str, path: str, *answers: Answer) -> None:
@@ -59,6 +60,11 @@ class Peer:
 
     def asked_for(self, verb: str, path: str) -> list[Asked]:
         return [asked for asked in self.asked if (_verb(asked), asked.path) == (verb, path)]
+
+    async def until(self, verb: str, path: str, count: int = 1) -> None:
+        """Returns when so many requests have arrived."""
+        async with self.arrived:
+            await self.arrived.wait_for(lambda: len(self.asked_for(verb, path)) >= count)
 
     def client(self, **options: Any) -> Client:
         return Client(Config(self.url, **options.pop("config", {})), **options)
@@ -69,7 +75,9 @@ class Peer:
         self._writers.add(writer)
         try:
             while (asked := await _read(reader, number)) is not None:
-                self.asked.append(asked)
+                async with self.arrived:
+                    self.asked.append(asked)
+                    self.arrived.notify_all()
                 if not await self._answer(asked, writer):
                     break
         except (ConnectionError, asyncio.IncompleteReadError):

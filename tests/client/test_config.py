@@ -193,8 +193,8 @@ V1 = "client.authentication.k8s.io/v1"
 @pytest.mark.parametrize(
     ("content", "message"),
     [
-        (document(**{"current-context": ""}), r"current-context is not set; name a context \(x\)"),
-        (document(**{"current-context": "z"}), 'no context "z"; it has: x'),
+        ({**document(), "current-context": ""}, r"current-context is not set; name a context \(x\)"),
+        ({**document(), "current-context": "z"}, 'no context "z"; it has: x'),
         (document(contexts=[{"name": "x", "context": {"cluster": "q"}}]), 'no cluster "q"; it has: c'),
         (document(contexts=[{"name": "x", "context": {"cluster": "c", "user": "q"}}]), 'no user "q"'),
         (document({"server": ""}), "set it to https://HOST:PORT"),

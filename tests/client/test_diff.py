@@ -42,7 +42,7 @@ def test_a_manager_that_only_lost_fields_did_not_write() -> None:
 
 
 def test_of_two_owners_the_one_that_wrote_is_named() -> None:
-    fields = {"f:spec": {"f:a": {}}}
+    fields: dict[str, Any] = {"f:spec": {"f:a": {}}}
     before = obj({"a": 1}, entry("one", fields), entry("two", fields))
     after = obj({"a": 2}, entry("one", fields), entry("two", fields, "2026-01-01T00:00:09Z"))
     assert [change.managers for change in changes(before, after)] == [("two",)]
@@ -81,7 +81,8 @@ def test_owners_are_found_in_sets() -> None:
 
 
 def test_keys_that_are_no_plain_words_are_quoted() -> None:
-    before, after = {"metadata": {"labels": {}}}, {"metadata": {"labels": {"app.io/name": "x"}}}
+    before: dict[str, Any] = {"metadata": {"labels": {}}}
+    after = {"metadata": {"labels": {"app.io/name": "x"}}}
     assert [change.path for change in changes(before, after)] == ['.metadata.labels["app.io/name"]']
 
 

@@ -1,7 +1,6 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable
 
 import pytest
 from hypothesis import given
@@ -13,18 +12,18 @@ from steersman.client.retry import DEFAULT_BACKOFF, DEFAULT_RETRY, Backoff, retr
 AT_ONCE = Backoff(steps=5, duration=0.0)
 
 
-def failing(*errors: ApiError) -> Callable[[], object]:
-    """A write that ends in each of the errors in turn, and then succeeds; `calls` counts."""
-    pending = list(errors)
+class Write:
+    """A write that ends in each of the errors in turn, and then succeeds."""
 
-    async def write() -> str:
-        write.calls += 1  # type: ignore[attr-defined]
-        if pending:
-            raise pending.pop(0)
+    def __init__(self, *errors: ApiError) -> None:
+        self._pending = list(errors)
+        self.calls = 0
+
+    async def __call__(self) -> str:
+        self.calls += 1
+        if self._pending:
+            raise self._pending.pop(0)
         return "written"
-
-    write.calls = 0  # type: ignore[attr-defined]
-    return write
 
 
 @given(
@@ -59,36 +58,36 @@ def test_a_loop_of_days_does_not_overflow() -> None:
 
 
 async def test_success_is_returned_at_once() -> None:
-    write = failing()
-    assert await retry_on_conflict(write, AT_ONCE) == "written"  # type: ignore[arg-type]
-    assert write.calls == 1  # type: ignore[attr-defined]
+    write = Write()
+    assert await retry_on_conflict(write, AT_ONCE) == "written"
+    assert write.calls == 1
 
 
 async def test_conflicts_are_retried_until_success() -> None:
-    write = failing(Conflict("1"), Conflict("2"))
+    write = Write(Conflict("1"), Conflict("2"))
     told: list[tuple[str, int]] = []
-    result = await retry_on_conflict(write, AT_ONCE, on_conflict=lambda error, n: told.append((error.message, n)))  # type: ignore[arg-type]
+    result = await retry_on_conflict(write, AT_ONCE, on_conflict=lambda error, n: told.append((error.message, n)))
     assert result == "written"
     assert told == [("1", 1), ("2", 2)]
 
 
 async def test_the_last_conflict_is_raised() -> None:
-    write = failing(*[Conflict(str(n)) for n in range(1, 9)])
+    write = Write(*[Conflict(str(n)) for n in range(1, 9)])
     with pytest.raises(Conflict, match=r"^5$"):
-        await retry_on_conflict(write, AT_ONCE)  # type: ignore[arg-type]
-    assert write.calls == 5  # type: ignore[attr-defined]
+        await retry_on_conflict(write, AT_ONCE)
+    assert write.calls == 5
 
 
 @pytest.mark.parametrize("error", [NotFound("gone"), AlreadyExists("there"), ApiError("broken")])
 async def test_other_errors_are_raised_at_once(error: ApiError) -> None:
-    write = failing(Conflict("1"), error)
+    write = Write(Conflict("1"), error)
     with pytest.raises(type(error), match=error.message):
-        await retry_on_conflict(write, AT_ONCE)  # type: ignore[arg-type]
-    assert write.calls == 2  # type: ignore[attr-defined]
+        await retry_on_conflict(write, AT_ONCE)
+    assert write.calls == 2
 
 
 async def test_the_attempts_are_apart() -> None:
     clock = asyncio.get_running_loop().time
     started = clock()
-    await retry_on_conflict(failing(Conflict("1"), Conflict("2")), Backoff(5, 0.02))  # type: ignore[arg-type]
+    await retry_on_conflict(Write(Conflict("1"), Conflict("2")), Backoff(5, 0.02))
     assert clock() - started >= 0.04

@@ -83,15 +83,13 @@ class Modification(Generic[T]):
         """See `Client.modify`."""
         delays = self._backoff.delays()
         attempt = 1
-        current = await self._read()
+        read = await self._read()
         while True:
-            # The report needs the object as it was read, and the change may work on it in place.
-            before = orjson.dumps(current)
             try:
-                return await self._attempt(current)
+                # The change may work in place: it gets a copy, for the report needs the object as it was read.
+                return await self._attempt(orjson.loads(orjson.dumps(read)))
             except Conflict as error:
-                delay = next(delays, None)
-                current = await self._again(error, attempt, orjson.loads(before), delay)
+                read = await self._again(error, attempt, read, next(delays, None))
             attempt += 1
 
     async def _attempt(self, current: Object) -> T:

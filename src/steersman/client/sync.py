@@ -25,12 +25,12 @@ class Portal:
 
     def __init__(self) -> None:
         self._loop = asyncio.new_event_loop()
-        self._thread = threading.Thread(target=self._serve, name="steersman-client", daemon=True)
-        self._thread.start()
+        self.thread = threading.Thread(target=self._serve, name="steersman-client", daemon=True)
+        self.thread.start()
 
     def call(self, coroutine: Coroutine[Any, Any, T]) -> T:
         """Run a coroutine to its end; interrupting the call (KeyboardInterrupt) cancels it. Raises what it raises."""
-        if threading.current_thread() is self._thread:
+        if threading.current_thread() is self.thread:
             coroutine.close()
             raise RuntimeError("a blocking call from the client's own event loop would wait for itself")
         try:
@@ -44,11 +44,15 @@ class Portal:
             future.cancel()
             raise
 
+    @property
+    def running(self) -> bool:
+        return not self._loop.is_closed()
+
     def stop(self) -> None:
         """End the loop and its thread. Stopping twice is allowed."""
         if not self._loop.is_closed():
             self._loop.call_soon_threadsafe(self._loop.stop)
-            self._thread.join()
+            self.thread.join()
 
     def _serve(self) -> None:
         asyncio.set_event_loop(self._loop)
@@ -194,10 +198,11 @@ class SyncClient:
 
     def close(self) -> None:
         """Close all connections and end the thread; calls under way are cancelled. Closing twice is allowed."""
-        try:
-            self.portal.call(self.client.close())
-        finally:
-            self.portal.stop()
+        if self.portal.running:
+            try:
+                self.portal.call(self.client.close())
+            finally:
+                self.portal.stop()
 
     @property
     def namespace(self) -> str:

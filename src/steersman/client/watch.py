@@ -77,7 +77,8 @@ class Watch(Generic[T]):
 
     A request that the server refuses before anything was told (403, 404, ...) is raised. Later every failure is retried
     for ever with growing, jittered waits, and reported to `on_error`. An object that does not fit its model raises
-    DecodeError; the watch goes on when it is asked for the next event.
+    DecodeError; the watch goes on when it is asked for the next event. So it does after a cancelled wait for an event,
+    such as one with a timeout: it connects again and resumes.
     """
 
     def __init__(
@@ -102,6 +103,7 @@ class Watch(Generic[T]):
         self._known: dict[tuple[str, str], _Known] = {}
         self._started = False
         self._failures = 0
+        self._closed = False
         self._events = self._run()
 
     @property
@@ -113,7 +115,12 @@ class Watch(Generic[T]):
         return self
 
     async def __anext__(self) -> WatchEvent[T]:
-        kind, raw, initial = await anext(self._events)
+        try:
+            kind, raw, initial = await anext(self._events)
+        except asyncio.CancelledError:
+            # What has been told is remembered here, not in the generator that the cancellation has ended.
+            self._events = self._events if self._closed else self._run()
+            raise
         return WatchEvent(kind, self._decode(raw), initial)
 
     async def __aenter__(self) -> Self:
@@ -124,6 +131,7 @@ class Watch(Generic[T]):
 
     async def aclose(self) -> None:
         """End the watch and its connection."""
+        self._closed = True
         await self._events.aclose()
 
     async def _run(self) -> AsyncGenerator[_Told, None]:
