@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from steersman.apimachinery.apply.validate import go_value, validate
+from steersman.apimachinery.apply.validate import validate
 
 from .views import VIEW
 
@@ -44,7 +44,3 @@ def test_messages(spec: Any, message: str) -> None:
 
 def test_duplicates_may_be_allowed() -> None:
     assert validate(VIEW, {"spec": {"tags": ["a", "a"]}}, allow_duplicates=True) == ""
-
-
-def test_values_as_go_prints_them() -> None:
-    assert go_value({"b": [1, "x", None], "a": {"c": 1.5, "d": False}}) == "map[a:map[c:1.5 d:false] b:[1 x <nil>]]"

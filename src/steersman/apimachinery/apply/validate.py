@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from steersman._util.gotext import format_float, quote
+from steersman._util import govalue
 from steersman.apimachinery.apply import path as paths
 from steersman.apimachinery.apply.typed import BOOLEAN, NUMERIC, STRING, Atom, ListAtom, MapAtom, TypeView
 
@@ -86,47 +86,17 @@ class _Walker:
 def _wrong_scalar(kind: str | None, value: Any) -> str:
     if kind == NUMERIC:
         fits = isinstance(value, int | float) and not isinstance(value, bool)
-        return "" if fits else f"expected numeric (int or float), got {_go_type(value)}"
+        return "" if fits else f"expected numeric (int or float), got {govalue.type_name(value)}"
     if kind == STRING:
         return (
             ""
             if isinstance(value, str)
-            else f"expected string, got &value.valueUnstructured{{Value:{_literal(value)}}}"
+            else f"expected string, got &value.valueUnstructured{{Value:{govalue.literal(value)}}}"
         )
     if kind == BOOLEAN:
         return "" if isinstance(value, bool) else f"expected boolean, got {_wrapped(value)}"
     return "" if not isinstance(value, dict | list) else f"expected any scalar, got {_wrapped(value)}"
 
 
-def _go_type(value: Any) -> str:
-    names = {str: "string", bool: "bool", int: "int64", float: "float64"}
-    return names.get(type(value)) or ("map[string]interface {}" if isinstance(value, dict) else "[]interface {}")
-
-
 def _wrapped(value: Any) -> str:
-    return f"&{{{go_value(value)}}}"
-
-
-def go_value(value: Any) -> str:
-    """A JSON value as Go's %v prints it: `map[a:1 b:[x y]]`, `<nil>`."""
-    if isinstance(value, dict):
-        return "map[" + " ".join(f"{name}:{go_value(value[name])}" for name in sorted(value)) + "]"
-    if isinstance(value, list):
-        return "[" + " ".join(map(go_value, value)) + "]"
-    if value is None:
-        return "<nil>"
-    if isinstance(value, bool):
-        return "true" if value else "false"
-    return format_float(value) if isinstance(value, float) else str(value)
-
-
-def _literal(value: Any) -> str:
-    """A JSON value as Go's %#v prints it."""
-    if isinstance(value, dict):
-        fields = ", ".join(f"{quote(name)}:{_literal(value[name])}" for name in sorted(value))
-        return f"map[string]interface {{}}{{{fields}}}"
-    if isinstance(value, list):
-        return "[]interface {}{" + ", ".join(map(_literal, value)) + "}"
-    if value is None:
-        return "interface {}(nil)"
-    return quote(value) if isinstance(value, str) else go_value(value)
+    return f"&{{{govalue.plain(value)}}}"
