@@ -10,13 +10,14 @@ import pytest
 
 
 class FaultyDisk(apsw.VFS):
-    """The platform's VFS, but writes to the write-ahead log fail while `full`, and syncs of it while `unsynced`."""
+    """The platform's VFS, whose write-ahead log fails to be written, synced or read while the flag is set."""
 
     vfs_name = "steersman-faulty"
 
     def __init__(self) -> None:
         self.full = False
         self.unsynced = False
+        self.unreadable = False
         super().__init__(self.vfs_name, "")
 
     def xOpen(self, name: str | apsw.URIFilename | None, flags: list[int]) -> apsw.VFSFile:
@@ -33,6 +34,11 @@ class _File(apsw.VFSFile):
         if self._is_log and self._disk.full:
             raise apsw.FullError(f"errno {errno.ENOSPC}")
         super().xWrite(data, offset)
+
+    def xRead(self, amount: int, offset: int) -> bytes:
+        if self._is_log and self._disk.unreadable:
+            raise apsw.IOError(f"errno {errno.EIO}")
+        return super().xRead(amount, offset)
 
     def xSync(self, flags: int) -> None:
         if self._is_log and self._disk.unsynced:

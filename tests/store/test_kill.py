@@ -13,7 +13,7 @@ from steersman.store.interface import StoreEvent
 from steersman.store.sqlite import SQLiteStore
 
 SERVER = Path(__file__).with_name("killed_server.py")
-ROUNDS = 10
+ROUNDS = 16
 
 Writes = dict[int, tuple[bytes, bytes]]
 

@@ -362,3 +362,51 @@ async def test_cancelled_open_releases_the_file(tmp_path: Path) -> None:
                 continue
             break
     await store.close()
+
+
+async def test_unreadable_disk_ends_a_watch_that_needs_history(tmp_path: Path, disk: FaultyDisk) -> None:
+    store = await SQLiteStore.open(tmp_path / "store.db", vfs=disk.vfs_name)
+    await store.swap(b"a", 0, b"1")
+    live, behind = Recorder(), Recorder()
+    store.watch(*ALL, 0, live.deliver, live.ended)
+    disk.unreadable = True
+    store.watch(*ALL, 1, behind.deliver, behind.ended)
+    with pytest.raises(StoreUnavailable, match=r"the disk failed while using .*; check the disk"):
+        await store.get(b"a")
+    with pytest.raises(StoreUnavailable, match="the disk failed"):
+        await store.range(*ALL, revision=2)
+    await behind.end()
+    assert (behind.events, [type(error) for error in behind.ends]) == ([], [StoreUnavailable])
+    disk.unreadable = False
+    assert await store.get(b"a") == KeyValue(b"a", b"1", 2, 2)
+    assert await store.swap(b"b", 0, b"2") == 3
+    assert (live.revisions, live.ends, behind.events) == ([3], [], [])
+    await store.close()
+
+
+async def test_reads_that_have_begun_outlast_compaction(tmp_path: Path) -> None:
+    store = await SQLiteStore.open(tmp_path / "store.db")
+    for value in (b"old", b"new"):
+        await asyncio.gather(*(put(store, b"k%04d" % key, value * 500) for key in range(3000)))
+    reading = [asyncio.ensure_future(store.range(*ALL, revision=3001)) for _ in range(4)]
+    await asyncio.sleep(0)
+    await store.compact(store.revision)
+    for found in await asyncio.gather(*reading):
+        assert (found.count, {item.value for item in found.items}) == (3000, {b"old" * 500})
+    with pytest.raises(Compacted):
+        await store.range(*ALL, revision=3001)
+    await store.close()
+
+
+async def test_another_program_that_locks_the_file(tmp_path: Path) -> None:
+    """A write lock held by, say, the sqlite3 shell delays writes until it is gone."""
+    path = tmp_path / "store.db"
+    store = await SQLiteStore.open(path)
+    other = apsw.Connection(str(path))
+    other.execute("BEGIN IMMEDIATE")
+    writing = asyncio.gather(*(store.swap(b"k%d" % number, 0, b"") for number in range(5)))
+    assert await store.get(b"k0") is None
+    other.execute("ROLLBACK")
+    assert await writing == [2, 3, 4, 5, 6]
+    other.close()
+    await store.close()

@@ -11,6 +11,10 @@ class DiskFull(StoreUnavailable):
     """There is no room for the write. Nothing acknowledged is lost; writes work again when there is room."""
 
 
+class TooLarge(StoreUnavailable):
+    """SQLite cannot hold a value of this size (some 1 GB)."""
+
+
 class ReadOnly(StoreUnavailable):
     """The file or its directory cannot be written by this user."""
 
@@ -48,6 +52,8 @@ def explain(error: BaseException, path: str) -> StoreError:
             return error
         case apsw.FullError():
             return DiskFull(f"the disk is full: cannot write to {path}; free some space, then writes work again")
+        case apsw.TooBigError():
+            return TooLarge(f"a value is too large for {path}: SQLite holds up to 1 GB; make it smaller")
         case apsw.ReadOnlyError():
             return ReadOnly(f"cannot write to {path}: the file is read-only; give this user write access to it")
         case apsw.NotADBError():
@@ -66,6 +72,11 @@ def explain(error: BaseException, path: str) -> StoreError:
             return ReadOnly(f"cannot open {path}: permission denied; give this user write access to it")
         case _:
             return StoreUnavailable(f"cannot use {path}: {error or type(error).__name__}")
+
+
+def depends_on_size(error: StoreError) -> bool:
+    """Whether a smaller transaction may work where this error was raised."""
+    return isinstance(error, DiskFull | TooLarge)
 
 
 def is_final(error: StoreError) -> bool:

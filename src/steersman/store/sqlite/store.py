@@ -21,7 +21,7 @@ from steersman.store._watching import Deliver, Ended, KeyWatch, Watching
 from steersman.store.history import History, HistoryKeeper
 from steersman.store.interface import CompareFailed, KeyValue, Range, StoreError, StoreEvent, StoreUnavailable, Watch
 from steersman.store.sqlite.batch import Batch, Swap
-from steersman.store.sqlite.errors import explain, is_final
+from steersman.store.sqlite.errors import depends_on_size, explain, is_final
 from steersman.store.sqlite.files import Files, open_files
 from steersman.store.sqlite.reader import HISTORY_CHUNK
 from steersman.store.sqlite.worker import Worker
@@ -204,17 +204,18 @@ class SQLiteStore:
         self._compacted = max(self._compacted, target)
 
     def _batch_failed(self, batch: Batch, error: StoreError) -> None:
-        """Fail a single swap; try those of a batch again one by one, for each is to fail or succeed by itself."""
+        """Fail the swaps; but if one may be too large for all, try each by itself."""
         if is_final(error):
             self._broken = error
             for swap in (*batch.swaps, *self._queue):
                 swap.fail(error)
             self._queue.clear()
-        elif len(batch.swaps) == 1:
-            batch.swaps[0].fail(error)
-        else:
+        elif len(batch.swaps) > 1 and depends_on_size(error):
             self._queue.extendleft(reversed(batch.swaps))
             self._alone = len(batch.swaps)
+        else:
+            for swap in batch.swaps:
+                swap.fail(error)
 
     def _refuse(self, swap: Swap) -> None:
         try:
