@@ -160,7 +160,8 @@ class Checker:
         if not node.enum or any(_in_enum(value, allowed) for allowed in node.enum):
             return
         supported = [allowed if isinstance(allowed, str) else fe.format_value(allowed) for allowed in node.enum]
-        result.add(f"{path} in body should be one of", fe.not_supported(self._field(path), value, supported))
+        text = f"{path} in body should be one of [{' '.join(supported)}]"
+        result.add(text, fe.not_supported(self._field(path), value, supported))
 
     def _check_object(
         self, result: Result, node: Node, value: dict[str, Any], path: str, correlation: Correlation | None
