@@ -7,6 +7,8 @@ import datetime
 import os
 import ssl
 import stat
+import subprocess
+import sys
 import time
 from pathlib import Path
 
@@ -158,6 +160,17 @@ def test_files_are_made_once(tmp_path: Path) -> None:
         assert stat.S_IMODE((directory / name).stat().st_mode) == mode
     assert pki.load_or_create(directory, ["127.0.0.1"]) == first
     server_ssl_context(first.cert, first.key, client_ca=first.ca.cert)
+
+
+def test_good_files_are_used_without_the_library_that_made_them(tmp_path: Path) -> None:
+    """Its import would be most of a server's start."""
+    pki.load_or_create(tmp_path, ["localhost", "::1"])
+    code = (
+        "import sys; from pathlib import Path; from steersman.net import pki, server\n"
+        "pki.load_or_create(Path(sys.argv[1]), ['localhost', '0:0::1']); print('cryptography' in sys.modules)"
+    )
+    command = [sys.executable, "-c", code, str(tmp_path)]
+    assert subprocess.run(command, check=True, capture_output=True, text=True).stdout == "False\n"
 
 
 def test_a_new_host_needs_a_new_server_certificate(tmp_path: Path) -> None:

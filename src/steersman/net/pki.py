@@ -10,11 +10,14 @@ import ipaddress
 import os
 import ssl
 import tempfile
+import time
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 from pathlib import Path
 from typing import TYPE_CHECKING
+
+from .tls import client_ssl_context, peer_certificate, server_ssl_context
 
 if TYPE_CHECKING:
     from cryptography import x509
@@ -201,6 +204,9 @@ def load_or_create(directory: Path, hosts: Iterable[str], *, ca_name: str = "ste
     """
     directory.mkdir(mode=0o700, parents=True, exist_ok=True)
     hosts = list(hosts)
+    found = _still_good(directory, hosts)
+    if found is not None:
+        return found
     ca = _read_pair(directory, "ca")
     if ca is None or not _lasts(ca):
         ca = create_ca(ca_name)
@@ -212,12 +218,39 @@ def load_or_create(directory: Path, hosts: Iterable[str], *, ca_name: str = "ste
     return ServerFiles(directory, ca, server)
 
 
+def _still_good(directory: Path, hosts: Sequence[str]) -> ServerFiles | None:
+    """The files if nothing is to be done. Without `cryptography`: its import is most of a server's start."""
+    try:
+        ca, server = _read_files(directory, "ca"), _read_files(directory, "server")
+        server_ssl_context(ca.cert, ca.key)  # raises if they are no pair
+        client = client_ssl_context(ca.cert)
+        client.check_hostname = False  # all of the hosts are looked at below
+        cert = peer_certificate(server_ssl_context(server.cert, server.key), client)
+        expiries = [ssl.cert_time_to_seconds(each["notAfter"]) for each in (cert, *client.get_ca_certs())]
+    except (FileNotFoundError, ValueError, KeyError, ssl.SSLError):
+        return None
+    named = {_plain_host(value) for _, value in cert.get("subjectAltName", ())}
+    lasts = len(expiries) > 1 and min(expiries) > time.time() + RENEW_DAYS * 86400
+    return ServerFiles(directory, ca, server) if lasts and named.issuperset(map(_plain_host, hosts)) else None
+
+
+def _plain_host(host: str) -> str:
+    try:
+        return ipaddress.ip_address(host).compressed
+    except ValueError:
+        return host
+
+
+def _read_files(directory: Path, name: str) -> KeyPair:
+    return KeyPair((directory / f"{name}.crt").read_bytes(), (directory / f"{name}.key").read_bytes())
+
+
 def _read_pair(directory: Path, name: str) -> KeyPair | None:
     """The stored certificate and key; None if they are missing, unreadable as PEM, or no pair."""
     from cryptography import x509
 
     try:
-        pair = KeyPair((directory / f"{name}.crt").read_bytes(), (directory / f"{name}.key").read_bytes())
+        pair = _read_files(directory, name)
         matches = x509.load_pem_x509_certificate(pair.cert).public_key() == load_key(pair.key).public_key()
     except (FileNotFoundError, ValueError, TypeError):
         return None

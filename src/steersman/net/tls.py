@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 import ssl
 import tempfile
+from typing import Any
 
 _CIPHERS = "ECDHE+AESGCM:ECDHE+CHACHA20"  # for TLS 1.2; those of 1.3 are all modern
 
@@ -43,6 +45,20 @@ def client_ssl_context(
     if cert is not None and key is not None:
         _load_pair(context, cert, key)
     return context
+
+
+def peer_certificate(server: ssl.SSLContext, client: ssl.SSLContext) -> dict[str, Any]:
+    """The server's certificate as `client` sees it (SSLObject.getpeercert()), after a handshake in memory.
+
+    Raises ssl.SSLError if the two do not come together: the certificate has expired, or `client` does not trust it.
+    """
+    to_server, to_client = ssl.MemoryBIO(), ssl.MemoryBIO()
+    client_end = client.wrap_bio(to_client, to_server)
+    server_end = server.wrap_bio(to_server, to_client, server_side=True)
+    for end in (client_end, server_end, client_end, server_end):
+        with contextlib.suppress(ssl.SSLWantReadError):
+            end.do_handshake()
+    return client_end.getpeercert() or {}
 
 
 def _harden(context: ssl.SSLContext) -> None:
