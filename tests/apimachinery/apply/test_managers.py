@@ -8,7 +8,7 @@ import pytest
 
 from steersman.apimachinery.apply.fieldset import FieldSet
 from steersman.apimachinery.apply.managers import OneSchema, Writer, restore_times, track_update
-from steersman.apimachinery.apply.names import manager_name, validate_field_manager
+from steersman.apimachinery.apply.names import manager_name, validate_field_manager, validate_managed_fields
 from steersman.apimachinery.apply.typed import TypeView, from_crd
 from steersman.apimachinery.errors import InternalError
 
@@ -279,4 +279,19 @@ def test_validation_of_names() -> None:
     assert [str(error) for error in validate_field_manager("é\x07b\t", "manager")] == [
         'manager: Invalid value: "é\\ab\\t": invalid character U+0007 (at position 2)',
         'manager: Invalid value: "é\\ab\\t": invalid character U+0009 (at position 4)',
+    ]
+
+
+def test_validation_of_entries() -> None:
+    entries = [
+        entry("fine", {}),
+        {"manager": "a\tb", "operation": "Patch", "fieldsType": "V9", "subresource": "s" * 257},
+        {},
+    ]
+    assert [str(error) for error in validate_managed_fields(entries)] == [
+        'metadata.managedFields[1].operation: Unsupported value: "Patch": supported values: "Apply", "Update"',
+        'metadata.managedFields[1].fieldsType: Invalid value: "V9": must be `FieldsV1`',
+        'metadata.managedFields[1].manager: Invalid value: "a\\tb": invalid character U+0009 (at position 1)',
+        "metadata.managedFields[1].subresource: Too long: may not be more than 256 bytes",
+        "metadata.managedFields[2].operation: Required value: must not be empty",
     ]
