@@ -226,7 +226,7 @@ class BuiltinStrategy(Strategy):
         return selector.transform(self.convert_field)
 
     def field(self, obj: Object, label: str) -> str:
-        """The text of a selectable field of a stored object, "" when it is absent."""
+        """The text of a selectable field of an object in this kind's form, "" when it is absent."""
         found: Any = obj
         for key in label.split("."):
             found = found.get(key) if isinstance(found, dict) else None
@@ -237,7 +237,7 @@ class BuiltinStrategy(Strategy):
         return str(found)
 
     def fields_of(self, obj: Object) -> Callable[[str], str]:
-        """What a FieldSelector reads the stored object's fields with."""
+        """What a FieldSelector reads the fields of an object in this kind's form with."""
         return lambda label: self.field(obj, label)
 
     @property

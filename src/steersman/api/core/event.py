@@ -79,8 +79,7 @@ class EventStrategy(BuiltinStrategy):
 
     def field(self, obj: Object, label: str) -> str:
         if label == "source":
-            component = (obj.get("source") or {}).get("component")
-            return component or obj.get("reportingComponent") or ""
+            return super().field(obj, "source.component") or super().field(obj, "reportingComponent")
         return super().field(obj, label)
 
     def row(self, obj: Object, now: datetime) -> list[Any]:
@@ -99,6 +98,10 @@ class NewEventStrategy(EventStrategy):
 
     def from_storage(self, obj: Object) -> Object:
         return self.kind.decode({_CORE_TO_NEW.get(key, key): value for key, value in obj.items()})[0]
+
+    def field(self, obj: Object, label: str) -> str:
+        head, dot, rest = label.partition(".")
+        return super().field(obj, _CORE_TO_NEW.get(head, head) + dot + rest)
 
     def validate_create(self, obj: Object) -> list[FieldError]:
         event = self.to_storage(obj)
