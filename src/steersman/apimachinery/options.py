@@ -9,6 +9,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from steersman.apimachinery import field_errors as fe
+from steersman.apimachinery.apply.names import validate_field_manager
 from steersman.apimachinery.errors import BadRequest, invalid
 from steersman.apimachinery.field_errors import FieldError
 from steersman.apimachinery.request_info import RequestInfo
@@ -74,18 +75,6 @@ def write_options(info: RequestInfo, kind: str) -> WriteOptions:
     if errors:
         raise invalid(META_GROUP, kind, "", errors)
     return WriteOptions(bool(dry_run), manager, level or "Warn", force)
-
-
-def validate_field_manager(manager: str) -> list[FieldError]:
-    """At most 128 characters, all printable."""
-    errors = []
-    if len(manager.encode()) > 128:
-        errors.append(fe.too_long("fieldManager", 128))
-    for position, ch in enumerate(manager):
-        if not (ch.isprintable() or ch == "\u3000"):
-            detail = f"invalid character {fe.format_value(ch)} (at position {position})"
-            errors.append(fe.invalid("fieldManager", manager, detail))
-    return errors
 
 
 def list_options(info: RequestInfo) -> ListOptions:

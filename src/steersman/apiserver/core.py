@@ -9,7 +9,8 @@ from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING
 
-from steersman.apimachinery.apply.managers import Writer, manager_name
+from steersman.apimachinery.apply.managers import Writer
+from steersman.apimachinery.apply.names import manager_name
 from steersman.apiserver.exchange import Exchange
 from steersman.apiserver.rest import Check, allow
 from steersman.apiserver.registry import Registry, WriteContext

@@ -83,7 +83,7 @@ async def _object(core: Core, scope: ResourceScope, x: Exchange) -> Answer:
     if verb == "update":
         return await update(core, scope, scope.strategy, x, core.authorize_create(x))
     if verb == "patch":
-        return await patch(core, scope, scope.strategy, x)
+        return await patch(core, scope, scope.strategy, x, core.authorize_create(x))
     endpoint = _ENDPOINTS.get(verb)
     if endpoint is None:
         raise no_such_method() if not scope.custom else method_not_supported(scope.group, scope.resource, verb)

@@ -11,8 +11,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 
 from steersman._util.keylock import KeyLocks
-from steersman.apimachinery import meta as meta_rules
-from steersman.apimachinery.apply.managers import Writer, restore_times
+from steersman.apimachinery.apply.managers import APPLY, Writer, restore_times
 from steersman.apimachinery.codec import json as codec
 from steersman.apimachinery.errors import AlreadyExists, ApiError, already_exists, conflict, invalid, not_found
 from steersman.apimachinery.options import DeleteOptions
@@ -43,6 +42,11 @@ class WriteContext:
     warnings: list[str] = field(default_factory=list)
     authorize_create: rest.Check = rest.allow
 
+    @property
+    def applies(self) -> bool:
+        """Server-side apply: the change brings its own managedFields, and creates what is missing."""
+        return self.writer.operation == APPLY
+
     def warn(self, texts: list[str]) -> None:
         self.warnings.extend(text for text in texts if text not in self.warnings)
 
@@ -71,15 +75,15 @@ class Registry:
         obj = {**proposed, "metadata": dict(proposed["metadata"])}
         meta = obj["metadata"]
         version = str(meta.get("resourceVersion") or "")
-        _own(meta, strategy.track(None, obj, ctx.writer, ctx.now))
+        rest.wipe_system_metadata(meta)
+        if not ctx.applies:
+            _own(meta, strategy.track(None, obj, ctx.writer, ctx.now))
         await self.admission.admit(
             Attributes("CREATE", scope, namespace, meta.get("name") or "", obj, None, ctx.user, ctx.dry_run)
         )
-        strategy.prepare_for_create(obj)
-        meta = obj["metadata"]
         rest.fill_new_metadata(meta, ctx.now)
         name = meta.get("name") or ""
-        if errors := strategy.validate(obj) or meta_rules.validate_common_create(meta, namespaced=scope.namespaced):
+        if errors := strategy.before_create(obj):
             raise invalid(scope.group, strategy.error_kind or obj["kind"], name, errors)
         ctx.warn(strategy.warnings(obj, None))
         if version.isdigit() and int(version):
@@ -148,7 +152,8 @@ class Registry:
     ) -> Object:
         """One turn of the loop: the object to be stored over `existing`, judged by every rule."""
         obj = change(old)
-        _own(obj["metadata"], strategy.track(old, obj, ctx.writer, ctx.now))
+        if not ctx.applies:
+            _own(obj["metadata"], strategy.track(old, obj, ctx.writer, ctx.now))
         await self.admission.admit(
             Attributes("UPDATE", scope, namespace, name, obj, old, ctx.user, ctx.dry_run, ctx.subresource)
         )
@@ -157,10 +162,7 @@ class Registry:
             scope, name, given, existing.revision, unconditional=strategy.allow_unconditional_update
         )
         obj["metadata"]["resourceVersion"] = old["metadata"]["resourceVersion"]
-        rest.keep_system_metadata(obj["metadata"], old["metadata"])
-        strategy.prepare_for_update(obj, old)
-        errors = meta_rules.validate_common_update(obj["metadata"], old["metadata"], namespaced=scope.namespaced)
-        if errors := errors + strategy.validate_update(obj, old):
+        if errors := strategy.before_update(obj, old):
             raise invalid(scope.group, strategy.error_kind or obj["kind"], name, errors)
         ctx.warn(strategy.warnings(obj, old))
         return restore_times(old, obj)
@@ -190,7 +192,7 @@ class Registry:
         change: Callable[[Object | None], Object],
         ctx: WriteContext,
     ) -> tuple[Entry, bool]:
-        if not strategy.allow_create_on_update or ctx.subresource:
+        if not (strategy.allow_create_on_update or ctx.applies) or ctx.subresource:
             raise not_found(scope.group, scope.resource, name)
         obj = change(None)
         obj["metadata"].pop("resourceVersion", None)
@@ -234,13 +236,13 @@ class Registry:
         rest.check_delete_preconditions(scope, name, meta, existing.revision, options)
         await self.admission.admit(Attributes("DELETE", scope, namespace, name, None, obj, ctx.user, ctx.dry_run))
         finalizers = rest.deletion_finalizers(meta.get("finalizers") or [], options)
+        finalizers += [item for item in scope.strategy.deletion_finalizers(obj) if item not in finalizers]
         if not finalizers and not scope.strategy.holds_deletion(obj):
             if not (ctx.dry_run or options.dry_run):
                 await self.store.swap(scope.storage_key(key), existing.revision, None)
             return existing, True
         if finalizers:
             meta["finalizers"] = finalizers
-        rest.mark_deleting(meta, ctx.now)
         scope.strategy.mark_deleting(obj, ctx.now)
         stored = codec.encode_object(obj)
         if stored == existing.stored:

@@ -25,30 +25,18 @@ async def allow() -> None:
     """A check that never refuses."""
 
 
+def wipe_system_metadata(meta: Object) -> None:
+    """Take out of a new object's metadata what only the server sets."""
+    for key in ("creationTimestamp", "deletionTimestamp", "deletionGracePeriodSeconds", "resourceVersion", "selfLink", "uid"):
+        meta.pop(key, None)
+
+
 def fill_new_metadata(meta: Object, now: str) -> None:
     """System fields of an object to be created; a name is made from generateName when there is none."""
-    for key in ("deletionTimestamp", "deletionGracePeriodSeconds", "selfLink", "resourceVersion"):
-        meta.pop(key, None)
     meta["uid"] = str(uuid.uuid4())
     meta["creationTimestamp"] = now
     if meta.get("generateName") and not meta.get("name"):
         meta["name"] = generate_name(meta["generateName"], secrets.SystemRandom())
-
-
-def keep_system_metadata(meta: Object, old: Object) -> None:
-    """System fields of an object to be updated, from the one that is stored."""
-    if not meta.get("uid"):
-        meta["uid"] = old["uid"]
-    meta["creationTimestamp"] = old["creationTimestamp"]
-    if "deletionTimestamp" in old:
-        meta["deletionTimestamp"] = old["deletionTimestamp"]
-    if "deletionGracePeriodSeconds" in old and meta.get("deletionGracePeriodSeconds") is None:
-        meta["deletionGracePeriodSeconds"] = old["deletionGracePeriodSeconds"]
-    if "generation" in old:
-        meta["generation"] = old["generation"]
-    else:
-        meta.pop("generation", None)
-    meta.pop("selfLink", None)
 
 
 def match_namespace(meta: Object, namespace: str, *, namespaced: bool) -> None:
@@ -95,7 +83,7 @@ def check_resource_version(scope: ResourceScope, name: str, given: object, revis
 
 
 def check_delete_preconditions(scope: ResourceScope, name: str, meta: Object, revision: int, options: DeleteOptions) -> None:
-    kind = scope.kind if scope.custom else scope.resource
+    kind = scope.kind
     uid = options.precondition_uid
     if uid is not None and uid != meta["uid"]:
         raise conflict(

@@ -7,11 +7,10 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from steersman.apimachinery.codec import json as codec
+from steersman.apimachinery.field_selectors import FieldSelector
 from steersman.apimachinery.gvk import GroupVersionKind, GroupVersionResource
 from steersman.apiserver.strategy import Object, Strategy
 from steersman.apiserver.watchcache import Entry, ResourceCache
-
-FieldGetter = Callable[[Object], str]
 
 
 class View:
@@ -72,8 +71,9 @@ class Column:
 class ResourceScope:
     """One resource in one version. `custom` tells custom resources from built-in kinds: their messages differ.
 
-    `to_storage` turns an object of this version into the stored one (a new top level); `selectable` are the field
-    selectors it supports beside metadata.name and metadata.namespace.
+    `to_storage` turns an object of this version into the stored one (a new top level). `select_fields` checks a field
+    selector and brings it to the fields that `fields_of` reads from an object; without them only name and namespace
+    can be selected. `subresources` are discovery's facts of each, by name.
     """
 
     gvr: GroupVersionResource
@@ -90,7 +90,6 @@ class ResourceScope:
     to_storage: Callable[[Object], Object] = lambda obj: obj
     subresource_strategies: dict[str, Strategy] = field(default_factory=dict)
     scale: ScaleMapping | None = None
-    selectable: dict[str, FieldGetter] = field(default_factory=dict)
     short_names: tuple[str, ...] = ()
     categories: tuple[str, ...] = ()
     subresources: dict[str, Object] = field(default_factory=dict)
@@ -98,6 +97,9 @@ class ResourceScope:
     deprecation: str = ""
     terminating: bool = False
     patch_view: Any = None
+    openapi_schema: Object | None = None
+    select_fields: Callable[[FieldSelector], FieldSelector] | None = None
+    fields_of: Callable[[Object], Callable[[str], str]] | None = None
 
     @property
     def gvk(self) -> GroupVersionKind:

@@ -12,9 +12,6 @@ from steersman.apimachinery.selectors import LabelSelector, SelectorError
 from steersman.apiserver.scope import ResourceScope
 from steersman.apiserver.watchcache import Entry
 
-_ALWAYS = ("metadata.name", "metadata.namespace")
-
-
 @dataclass(slots=True)
 class Selection:
     """A predicate over cache entries. `everything` says that only the namespace narrows it."""
@@ -43,31 +40,19 @@ class Selection:
         assert self.fields is not None
         namespace, _, name = entry.key.rpartition("/")
         values = {"metadata.name": name, "metadata.namespace": namespace}
-        wanted = [term.field for term in self.fields.terms if term.field not in values]
-        if wanted:
-            obj = self.scope.view.tree(entry)
-            values.update((field, self.scope.selectable[field](obj)) for field in wanted)
-        return self.fields.matches(values.__getitem__)
+        if all(term.field in values for term in self.fields.terms):
+            return self.fields.matches(values.__getitem__)
+        assert self.scope.fields_of is not None
+        return self.fields.matches(self.scope.fields_of(self.scope.view.tree(entry)))
 
 
 def select(scope: ResourceScope, namespace: str, options: ListOptions, name: str = "") -> Selection:
     """The selection that a request describes. Raises BadRequest for selectors that are malformed or not supported."""
-    labels = fields = None
     try:
-        if options.label_selector:
-            labels = selectors.parse(options.label_selector)
-        if options.field_selector:
-            fields = field_selectors.parse(options.field_selector)
+        labels = selectors.parse(options.label_selector)
+        fields = field_selectors.parse(options.field_selector)
+        if fields and scope.select_fields is not None:
+            fields = scope.select_fields(fields)
     except SelectorError as error:
         raise BadRequest(str(error)) from None
-    if fields is not None:
-        for term in fields.terms:
-            if term.field not in _ALWAYS and term.field not in scope.selectable:
-                raise BadRequest(f"field label not supported: {term.field}")
-    return Selection(
-        namespace,
-        name,
-        labels or None,
-        fields or None,
-        scope,
-    )
+    return Selection(namespace, name, labels or None, fields or None, scope)

@@ -15,6 +15,8 @@ class Strategy(Protocol):
 
     Objects are decoded trees. Functions that change one change the tree given to them, whose top level and metadata
     belong to the caller; anything deeper is replaced, never changed in place.
+    `error_kind` is the kind that 422 answers name ("": the object's own); `returns_deleted` says whether a delete
+    answers the object instead of a Status.
     Source: apiserver `pkg/registry/rest/{create,update,delete}.go`.
     """
 
@@ -23,19 +25,21 @@ class Strategy(Protocol):
     error_kind: str
     returns_deleted: bool
 
-    def normalise(self, obj: Object) -> list[str]:
-        """Bring a decoded body into the kind's form; returns the paths of the fields that it does not know."""
+    def decode(self, obj: Object) -> tuple[Object, list[str]]:
+        """A decoded body in the kind's form, and the paths of the fields that it does not know. Raises BadRequest."""
         ...
 
-    def default(self, obj: Object) -> None: ...
+    def default(self, obj: Object) -> None:
+        """Fill in what the client may leave out."""
+        ...
 
-    def prepare_for_create(self, obj: Object) -> None: ...
+    def before_create(self, obj: Object) -> list[FieldError]:
+        """Prepare a new object, whose system metadata is set, and judge it."""
+        ...
 
-    def validate(self, obj: Object) -> list[FieldError]: ...
-
-    def prepare_for_update(self, obj: Object, old: Object) -> None: ...
-
-    def validate_update(self, obj: Object, old: Object) -> list[FieldError]: ...
+    def before_update(self, obj: Object, old: Object) -> list[FieldError]:
+        """Prepare a changed object (what clients cannot change is restored) and judge it."""
+        ...
 
     def warnings(self, obj: Object, old: Object | None) -> list[str]:
         """Texts for Warning headers about a write that is otherwise fine."""
@@ -49,6 +53,14 @@ class Strategy(Protocol):
         """Whether something besides metadata.finalizers keeps the object (a namespace's spec.finalizers)."""
         ...
 
+    def deletion_finalizers(self, obj: Object) -> tuple[str, ...]:
+        """Finalizers that a delete call adds whatever its options are (a CRD's cleanup of its instances)."""
+        ...
+
+    def apply(self, live: Object | None, config: Object, writer: Writer, now: str, *, force: bool) -> Object:
+        """Server-side apply of a configuration: the merged object with its managedFields."""
+        ...
+
     def mark_deleting(self, obj: Object, now: str) -> None:
-        """Note in the object that its deletion has begun (a phase, a condition)."""
+        """Note in an object that is kept for now that its deletion has begun (timestamps, a phase, a condition)."""
         ...

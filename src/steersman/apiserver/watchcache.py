@@ -153,21 +153,23 @@ class WatchCache:
     def __init__(self) -> None:
         self.caches: dict[bytes, ResourceCache] = {}
         self.revision = 0
-        self._unclaimed: dict[bytes, list[KeyValue]] = {}
+        self._unclaimed: list[KeyValue] = []
 
     def load(self, items: Sequence[KeyValue], revision: int) -> None:
-        """Start from a snapshot of the whole store."""
+        """Start from a snapshot of the whole store, in the order of keys."""
         self.revision = revision
-        for item in items:
-            self._unclaimed.setdefault(prefix_of(item.key), []).append(item)
+        self._unclaimed = list(items)
 
     def resource(self, prefix: bytes, birth: int = 0) -> ResourceCache:
-        """The cache of the resource under a prefix; made on first use from what the store held there."""
+        """The cache of the resource under a prefix; made on first use from what the store holds there."""
         cache = self.caches.get(prefix)
         if cache is None:
             cache = self.caches[prefix] = ResourceCache(prefix, max(birth, self.revision), birth)
-            for item in self._unclaimed.pop(prefix, ()):
+            start = bisect_left(self._unclaimed, prefix, key=_key)
+            end = bisect_left(self._unclaimed, prefix[:-1] + b"0", key=_key)
+            for item in self._unclaimed[start:end]:
                 cache.load(item)
+            del self._unclaimed[start:end]
         return cache
 
     def drop(self, prefix: bytes) -> None:
@@ -178,29 +180,30 @@ class WatchCache:
         """The store's callback: events in revision order."""
         for event in events:
             self.revision = event.revision
-            prefix = prefix_of(event.key)
-            cache = self.caches.get(prefix)
+            cache = self._cache_of(event.key)
             if cache is not None:
                 cache.apply(event)
             else:
-                self._apply_unclaimed(prefix, event)
+                self._apply_unclaimed(event)
 
-    def _apply_unclaimed(self, prefix: bytes, event: StoreEvent) -> None:
-        items = [item for item in self._unclaimed.pop(prefix, ()) if item.key != event.key]
+    def _cache_of(self, key: bytes) -> ResourceCache | None:
+        """By `/registry/GROUP/PLURAL/`, or by `/registry/PLURAL/`."""
+        first = key.find(b"/", 10)
+        second = key.find(b"/", first + 1)
+        return self.caches.get(key[: second + 1]) or self.caches.get(key[: first + 1])
+
+    def _apply_unclaimed(self, event: StoreEvent) -> None:
+        at = bisect_left(self._unclaimed, event.key, key=_key)
+        if at < len(self._unclaimed) and self._unclaimed[at].key == event.key:
+            del self._unclaimed[at]
         if event.value is not None:
-            insort(items, KeyValue(event.key, event.value, event.create_revision, event.revision), key=lambda i: i.key)
-        if items:
-            self._unclaimed[prefix] = items
+            self._unclaimed.insert(at, KeyValue(event.key, event.value, event.create_revision, event.revision))
 
 
-def prefix_of(key: bytes) -> bytes:
-    """The resource's part of a key: `/registry/GROUP/PLURAL/`, or `/registry/PLURAL/` where the group has no dot."""
-    second = key.index(b"/", 10)
-    if b"." in key[10:second]:
-        second = key.index(b"/", second + 1)
-    return key[: second + 1]
+def _key(item: KeyValue) -> bytes:
+    return item.key
 
 
-def storage_prefix(group: str, plural: str) -> bytes:
-    """Where a resource is stored; groups without a dot are built in, and no two of their plurals are the same."""
-    return f"/registry/{group}/{plural}/".encode() if "." in group else f"/registry/{plural}/".encode()
+def custom_prefix(group: str, plural: str) -> bytes:
+    """Where a custom resource is stored."""
+    return f"/registry/{group}/{plural}/".encode()

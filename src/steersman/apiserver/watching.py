@@ -125,6 +125,12 @@ class WatchHub:
                     for watcher in channel.watchers:
                         watcher.end()
 
+    def end_cache(self, cache: ResourceCache) -> None:
+        """Close all watches of a resource that is served no more."""
+        for channel in self._channels.get(cache, {}).values():
+            for watcher in channel.watchers:
+                watcher.end()
+
     def count(self) -> int:
         return sum(len(c.watchers) for channels in self._channels.values() for c in channels.values())
 

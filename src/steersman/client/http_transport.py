@@ -76,8 +76,10 @@ class HttpTransport:
             try:
                 async with asyncio.timeout(timeout):
                     response = await self._open(session, method, path, query, headers, body)
-                    async with response:
+                    try:
                         data = await response.read()
+                    finally:
+                        _finish(response)
             except Exception as error:
                 _raise(error, f"{method} {path}", timeout)
             return RawResponse(response.status, tuple(response.headers.items()), data)
@@ -103,8 +105,7 @@ class HttpTransport:
             try:
                 yield RawStream(response.status, tuple(response.headers.items()), _chunks(response, what))
             finally:
-                # A connection whose answer was read to its end is back in the pool; any other one is closed here.
-                response.close()
+                _finish(response)
 
     async def close(self) -> None:
         """Close all connections, also those of streams that are still open."""
@@ -193,6 +194,15 @@ async def _once(request: Any, send: Callable[[Any], Awaitable[Any]]) -> Any:
         return await send(request)
     except (aiohttp.ClientOSError, aiohttp.ServerDisconnectedError) as error:
         _raise(error, f"{request.method} {request.url.raw_path}")
+
+
+def _finish(response: aiohttp.ClientResponse) -> None:
+    """A connection whose answer was read to its end is back in the pool; any other one is cut off here, for a farewell
+    over TLS would wait for a peer that goes on sending."""
+    connection = response.connection
+    if connection is not None and connection.transport is not None:
+        connection.transport.abort()
+    response.close()
 
 
 async def _chunks(response: aiohttp.ClientResponse, what: str) -> AsyncIterator[bytes]:

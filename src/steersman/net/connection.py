@@ -25,6 +25,19 @@ _BUSY = Response(503, (*_PLAIN_TEXT, ("Retry-After", "1")), b"503 Service Unavai
 class Connection(RequestReader, asyncio.Protocol):
     """The server's asyncio protocol."""
 
+    __slots__ = (
+        "_blocks",
+        "_blocks_mode",
+        "_busy",
+        "_closing",
+        "_lingering",
+        "_reading_paused",
+        "_secure",
+        "_stream",
+        "paused",
+        "transport",
+        "write",
+    )
     transport: asyncio.Transport
 
     def __init__(self, context: ServerContext) -> None:

@@ -43,6 +43,32 @@ class RequestReader:
     `queue` holds, in order, (request or refusal, how the connection goes on). Nothing follows a request that closes.
     """
 
+    __slots__ = (
+        "_body_size",
+        "_feed_parser",
+        "_mode",
+        "_pairs",
+        "_parser",
+        "_parts",
+        "_plain_headers",
+        "_plain_pairs",
+        "_reading",
+        "_request",
+        "_time",
+        "_upgrade",
+        "_url",
+        "context",
+        "fresh",
+        "peer",
+        "peer_certificate",
+        "phase",
+        "queue",
+        "received",
+        "since",
+        "unread",
+        "want_continue",
+    )
+
     def __init__(self, context: ServerContext) -> None:
         self.context = context
         self.queue: deque[tuple[Request | Response, int]] = deque()

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from functools import lru_cache
-from typing import Any
+from typing import Any, ClassVar
 
 from steersman.apimachinery.codec.json import normalise_numbers
 
@@ -22,6 +22,8 @@ def _loader() -> Any:
 
     class Loader(base):  # type: ignore[misc]
         """Scalars resolve as go-yaml v2 does: no timestamps, no base-60 numbers, 1e3 is a number."""
+
+        duplicates: ClassVar[list[tuple[int, str]]] = []
 
     Loader.yaml_implicit_resolvers = {
         first: [(tag, pattern) for tag, pattern in resolvers if tag.rpartition(":")[2] in ("bool", "null", "merge")]
@@ -52,7 +54,7 @@ def _mapping(loader: Any, node: Any) -> Any:
     for key_node, value_node in node.value:
         key = _key(loader.construct_object(key_node, deep=True))
         if key in value:
-            raise YamlError(f'line {key_node.start_mark.line + 1}: key "{key}" already set in map')
+            loader.duplicates.append((key_node.start_mark.line + 1, key))
         value[key] = loader.construct_object(value_node, deep=True)
 
 
@@ -67,20 +69,31 @@ def _key(key: Any) -> str:
 
 
 def decode(raw: bytes) -> Any:
-    """The first document of a YAML text. Raises YamlError."""
+    """The first document of a YAML text; a key that stands twice is an error. Raises YamlError."""
+    value, duplicates = decode_with_duplicates(raw)
+    if duplicates:
+        raise YamlError(f"error converting YAML to JSON: yaml: {duplicates[0]}")
+    return value
+
+
+def decode_with_duplicates(raw: bytes) -> tuple[Any, list[str]]:
+    """The first document of a YAML text, and `line N: key "K" already set in map` for each key that stands twice.
+
+    The last of the values counts. Raises YamlError.
+    """
     import yaml
 
     try:
         loader = _loader()(raw)
+        loader.duplicates = []
         try:
             value = loader.get_data() if loader.check_data() else None
         finally:
             loader.dispose()
-    except (yaml.YAMLError, RecursionError, UnicodeDecodeError) as error:
+    except (yaml.YAMLError, RecursionError, UnicodeDecodeError, YamlError) as error:
         raise YamlError(f"error converting YAML to JSON: yaml: {_problem(error)}") from None
-    except YamlError as error:
-        raise YamlError(f"error converting YAML to JSON: yaml: {error}") from None
-    return normalise_numbers(value)
+    found = [f'line {line}: key "{key}" already set in map' for line, key in loader.duplicates]
+    return normalise_numbers(value), found
 
 
 def decode_all(raw: bytes) -> list[Any]:

@@ -7,6 +7,7 @@ list. It answers True only when `check`, `list_types` and `embedded` would find 
 from __future__ import annotations
 
 from collections.abc import Callable
+from operator import itemgetter
 from typing import Any
 
 from steersman.apimachinery.schema import numbers
@@ -160,14 +161,11 @@ class _Writer:
             lines += [f"if len({var}) > {node.max_items}:", "    return False"]
         if node.unique_items:
             lines += [f"if not {self._constant('u', _junctors_and_items(node))}({var}):", "    return False"]
-        if node.list_type in ("set", "map"):
-            lines += [
-                f"if len({var}) > 0 and {self._constant('l', list_errors)}({self._constant('k', node)}, {var}, ''):"
-            ]
-            lines.append("    return False")
         if node.items is not None:
             item = self._name("i")
             lines += [f"for {item} in {var}:", *self._member(node.items, item, "    ")]
+        if node.list_type in ("set", "map"):
+            lines += [f"if not {self._constant('u', _distinct_judge(node))}({var}):", "    return False"]
         return lines
 
     def _member(self, node: Node, var: str, indent: str) -> list[str]:
@@ -236,6 +234,21 @@ def _junctors_only(node: Node) -> Callable[[Any], bool]:
 def _junctors_and_items(node: Node) -> Callable[[Any], bool]:
     only = Node(unique_items=True)
     return lambda value: not Checker().check(only, value).errors
+
+
+def _distinct_judge(node: Node) -> Callable[[list[Any]], bool]:
+    """Tells whether the items of a set or map list are distinct."""
+    key_of = itemgetter(*node.list_keys) if node.list_type == "map" and node.list_keys else None
+
+    def distinct(items: list[Any]) -> bool:
+        try:
+            seen = set(items) if key_of is None else set(map(key_of, items))
+        except (KeyError, TypeError):
+            return not list_errors(node, items, "")
+        # hashing takes True for 1: fewer members than items may still be distinct ones
+        return len(seen) == len(items) or not list_errors(node, items, "")
+
+    return distinct
 
 
 def _embedded_judge(value: dict[str, Any]) -> bool:

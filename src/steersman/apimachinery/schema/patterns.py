@@ -9,6 +9,8 @@ import re2
 
 Pattern = Callable[[str], bool]
 
+_REMEMBERED = 128
+
 # RE2's error texts and Go's; what follows the colon is the same in both
 _GO_WORDS = {
     "missing ]": "missing closing ]",
@@ -36,8 +38,14 @@ def compile_pattern(pattern: str) -> Pattern:
         search = re2.compile(pattern, options).search
     except re2.error as error:
         raise PatternError(f"error parsing regexp: {_go_message(error)}") from None
-    # bytes: the wrapper maps offsets back to characters for str, which costs four times the search itself
-    return lambda text: search(text.encode("utf-8", "surrogatepass")) is not None
+
+    def found(text: str) -> bool:
+        # bytes: the wrapper maps offsets back to characters for str, which costs four times the search itself
+        return search(text.encode("utf-8", "surrogatepass")) is not None
+
+    # the same names come again with every update of an object; long texts are not worth keeping
+    recall = lru_cache(maxsize=1024)(found)
+    return lambda text: recall(text) if len(text) <= _REMEMBERED else found(text)
 
 
 def _go_message(error: Exception) -> str:

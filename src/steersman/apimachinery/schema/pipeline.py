@@ -9,8 +9,9 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
+from steersman.apimachinery import field_errors as fe
 from steersman.apimachinery.field_errors import FieldError
-from steersman.apimachinery.schema.check import Checker
+from steersman.apimachinery.schema.check import NO_FIELD, Checker
 from steersman.apimachinery.schema.correlation import Correlation
 from steersman.apimachinery.schema.defaulting import make_filler
 from steersman.apimachinery.schema.embedded import check_embedded, coerce, has_embedded
@@ -18,6 +19,14 @@ from steersman.apimachinery.schema.fastpath import valid_test
 from steersman.apimachinery.schema.list_types import check_list_types, has_list_types
 from steersman.apimachinery.schema.pruning import clean_test, drop_nulls, prune
 from steersman.apimachinery.schema.structural import Node, read_schema
+
+RULES_SKIPPED = fe.invalid(
+    NO_FIELD,
+    None,
+    "some validation rules were not checked because the object was invalid; "
+    "correct the existing errors to complete validation",
+)
+_BLOCKING = frozenset({fe.NOT_SUPPORTED, fe.REQUIRED, fe.TOO_LONG, fe.TOO_MANY, fe.TYPE_INVALID})
 
 
 class SchemaPipeline:
@@ -34,6 +43,7 @@ class SchemaPipeline:
         self._is_valid = valid_test(node)
         self._embeds = has_embedded(node)
         self._has_list_types = has_list_types(node)
+        self._has_rules = _has_rules(node)
 
     def prune(self, obj: dict[str, Any], *, lenient: bool = False) -> list[str]:
         """Remove in place fields that the schema does not know, and optional nulls that it does not allow.
@@ -63,16 +73,15 @@ class SchemaPipeline:
         """All that is wrong with an object; with `old`, the object it replaces, unchanged values are forgiven.
 
         Values are correlated by field and, in map-type lists, by keys. Embedded resources are judged anew each time;
-        duplicates in set and map lists are forgiven when `old` had any. Rules of `x-kubernetes-validations` are
-        evaluated on what this returns: see `blocks_rules`.
+        duplicates in set and map lists are forgiven when `old` had any.
         """
         if self._is_valid(obj):
-            return []
+            return self._check_rules([])
         correlation = Correlation(obj, old, self.node) if old is not None else None
         errors = list(Checker().check(self.node, obj, "", correlation).errors.values())
         if self._embeds:
             errors += check_embedded(obj, self.node)
-        return errors + self._check_lists(obj, old)
+        return self._check_rules(errors + self._check_lists(obj, old))
 
     def validate_status(self, obj: dict[str, Any], old: dict[str, Any]) -> list[FieldError]:
         """All that is wrong with an object written through /status: only `status` is judged, and list types.
@@ -80,19 +89,34 @@ class SchemaPipeline:
         The field paths start with `status`, while the paths in the messages start below it, as upstream has them.
         """
         if self._is_valid(obj):
-            return []
+            return self._check_rules([])
         errors: list[FieldError] = []
         node = self.node.properties.get("status")
         if node is not None and "status" in obj:
             whole = Correlation(obj, old, self.node)
             errors += Checker("status").check(node, obj["status"], "", whole.key("status")).errors.values()
-        return errors + self._check_lists(obj, old)
+        return self._check_rules(errors + self._check_lists(obj, old))
 
     def _check_lists(self, obj: dict[str, Any], old: dict[str, Any] | None) -> list[FieldError]:
         if not self._has_list_types:
             return []
         errors = check_list_types(self.node, obj)
         return errors if errors and not (old is not None and check_list_types(self.node, old)) else []
+
+    def _check_rules(self, errors: list[FieldError]) -> list[FieldError]:
+        """The errors, and what `x-kubernetes-validations` adds to them; every verdict of this class ends here.
+
+        Rules see only objects whose types, required fields, enums and sizes are right; otherwise one error says that
+        they were passed over. Expressions are evaluated by the CEL package, not here.
+        """
+        if self._has_rules and any(error.type in _BLOCKING for error in errors):
+            return [*errors, RULES_SKIPPED]
+        return errors
+
+
+def _has_rules(node: Node) -> bool:
+    below = [*node.properties.values(), node.additional_schema, node.items]
+    return bool(node.rules) or any(child is not None and _has_rules(child) for child in below)
 
 
 def compile_schema(

@@ -9,7 +9,6 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from steersman._util.gotext import format_float
-from steersman.apimachinery.ages import age
 from steersman.apimachinery.codec import json as codec
 from steersman.apimachinery.jsonpath import compile_path
 from steersman.apiserver.builtins import field_description

@@ -7,22 +7,24 @@ from __future__ import annotations
 
 import base64
 import hashlib
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any
 
 from steersman.apimachinery.apply.typed import from_crd
 from steersman.apimachinery.gvk import GroupVersionKind, GroupVersionResource
 from steersman.apimachinery.jsonpath import compile_path
 from steersman.apimachinery.object_meta import coerce_object_meta
+from steersman.apimachinery.selectors import SelectorError
 from steersman.apimachinery.schema.pipeline import SchemaPipeline, compile_schema
 from steersman.apiserver.builtins import object_meta_view
 from steersman.apiserver.crd.columns import columns
 from steersman.apiserver.crd.strategy import CustomStatusStrategy, CustomStrategy
-from steersman.apiserver.scope import FieldGetter, ResourceScope, ScaleMapping, View
+from steersman.apiserver.scope import ResourceScope, ScaleMapping, View
 from steersman.apiserver.strategy import Object
 from steersman.apiserver.watchcache import ResourceCache
 
 VERBS = frozenset({"delete", "deletecollection", "get", "list", "patch", "create", "update", "watch"})
+_ALWAYS = (".metadata.name", ".metadata.namespace")
 _READ_AND_DELETE = VERBS - {"create", "update", "patch"}
 
 
@@ -67,13 +69,14 @@ def _scope(
         verbs=_READ_AND_DELETE if terminating else VERBS,
         columns=columns(version.get("additionalPrinterColumns")),
         scale=scale,
-        selectable={_path(f): _field_getter(_path(f)) for f in version.get("selectableFields") or ()},
+        openapi_schema=(version.get("schema") or {}).get("openAPIV3Schema"),
         short_names=tuple(names.get("shortNames") or ()),
         categories=tuple(names.get("categories") or ()),
         storage_version_hash=storage_version_hash(group, storage, names["kind"]),
         deprecation=_deprecation(gvk, version),
         terminating=terminating,
     )
+    select_by(scope, [field["jsonPath"] for field in version.get("selectableFields") or ()])
     if name != storage:
         scope.to_storage = lambda obj: {**obj, "apiVersion": storage_api_version}
     if "status" in subresources:
@@ -101,22 +104,27 @@ def _reader(gvk: GroupVersionKind, pipeline: SchemaPipeline) -> Callable[[Object
     return convert
 
 
-def _path(field: Object) -> str:
-    path: str = field["jsonPath"]
-    return path.removeprefix(".")
+def select_by(scope: ResourceScope, paths: Sequence[str]) -> None:
+    """Let a scope be selected by its name, its namespace, and the fields at JSONPaths."""
+    getters = {path.removeprefix("."): compile_path(path) for path in (*paths, *_ALWAYS)}
 
+    def convert(field: str, value: str) -> tuple[str, str]:
+        if field not in getters:
+            raise SelectorError(f"field label not supported: {field}")
+        return field, value
 
-def _field_getter(path: str) -> FieldGetter:
-    find = compile_path(f".{path}")
+    def fields_of(obj: Object) -> Callable[[str], str]:
+        def get(field: str) -> str:
+            found = getters[field](obj)
+            value = found[0] if found else ""
+            if isinstance(value, bool):
+                return "true" if value else "false"
+            return "" if value is None else str(value)
 
-    def get(obj: Object) -> str:
-        found = find(obj)
-        value = found[0] if found else ""
-        if isinstance(value, bool):
-            return "true" if value else "false"
-        return "" if value is None else str(value)
+        return get
 
-    return get
+    scope.select_fields = lambda selector: selector.transform(convert)
+    scope.fields_of = fields_of
 
 
 def _scale(facts: Object) -> ScaleMapping:

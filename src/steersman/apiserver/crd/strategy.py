@@ -6,19 +6,27 @@ Source: apiextensions-apiserver `pkg/registry/customresource/{strategy,status_st
 from __future__ import annotations
 
 from steersman.apimachinery import field_errors as fe
+from steersman.apimachinery.apply import server_side
 from steersman.apimachinery.apply.fieldset import FieldSet
 from steersman.apimachinery.apply.managers import Writer, track_update
 from steersman.apimachinery.apply.typed import TypeView
+from steersman.apimachinery.apply.validate import validate
 from steersman.apimachinery.codec import json as codec
-from steersman.apimachinery.errors import BadRequest, quote
 from steersman.apimachinery.field_errors import FieldError
-from steersman.apimachinery.go_values import DecodeError
+from steersman.apimachinery.go_values import DecodeError, cannot_be_handled
 from steersman.apimachinery.gvk import GroupVersionKind
-from steersman.apimachinery.meta import finalizer_warnings, validate_object_meta, validate_object_meta_update
+from steersman.apimachinery.meta import (
+    finalizer_warnings,
+    validate_common_create,
+    validate_common_update,
+    validate_object_meta,
+    validate_object_meta_update,
+)
 from steersman.apimachinery.names import name_is_dns_subdomain
 from steersman.apimachinery.object_meta import coerce_object_meta
 from steersman.apimachinery.schema.embedded import SchemaDecodeError
 from steersman.apimachinery.schema.pipeline import SchemaPipeline
+from steersman.apiserver.rest import mark_deleting
 from steersman.apiserver.scope import ScaleMapping
 from steersman.apiserver.strategy import Object
 
@@ -58,31 +66,35 @@ class CustomStrategy:
     def reset_fields(self) -> FieldSet:
         return _STATUS if self.has_status else FieldSet()
 
-    def normalise(self, obj: Object) -> list[str]:
+    def decode(self, obj: Object) -> tuple[Object, list[str]]:
         try:
             obj["metadata"], strange = coerce_object_meta(obj.get("metadata") or {})
-            return self.pipeline.prune(obj) + strange
+            return obj, self.pipeline.prune(obj) + strange
         except (DecodeError, SchemaDecodeError) as error:
-            kind, version = self.gvk.kind, self.gvk.version
-            raise BadRequest(f"{kind} in version {quote(version)} cannot be handled as a {kind}: {error}") from None
+            raise cannot_be_handled(self.gvk.kind, self.gvk.version, str(error)) from None
 
     def default(self, obj: Object) -> None:
         self.pipeline.default(obj)
 
-    def prepare_for_create(self, obj: Object) -> None:
+    def before_create(self, obj: Object) -> list[FieldError]:
         if self.has_status:
             obj.pop("status", None)
-        obj["metadata"]["generation"] = 1
-
-    def validate(self, obj: Object) -> list[FieldError]:
+        meta = obj["metadata"]
+        meta["generation"] = 1
         if errors := self._type_errors(obj):
             return errors
-        errors = validate_object_meta(
-            obj["metadata"], namespaced=self.namespaced, name_validator=name_is_dns_subdomain
-        )
-        return errors + self.pipeline.validate(obj) + self._scale_errors(obj)
+        errors = validate_object_meta(meta, namespaced=self.namespaced, name_validator=name_is_dns_subdomain)
+        errors += self.pipeline.validate(obj) + self._scale_errors(obj)
+        return errors or validate_common_create(meta, namespaced=self.namespaced)
 
-    def prepare_for_update(self, obj: Object, old: Object) -> None:
+    def before_update(self, obj: Object, old: Object) -> list[FieldError]:
+        meta, old_meta = obj["metadata"], old["metadata"]
+        keep_system_metadata(meta, old_meta)
+        self._prepare_for_update(obj, old)
+        errors = validate_common_update(obj["metadata"], old_meta, namespaced=self.namespaced)
+        return errors + self._judge_update(obj, old)
+
+    def _prepare_for_update(self, obj: Object, old: Object) -> None:
         if self.has_status:
             if "status" in old:
                 obj["status"] = old["status"]
@@ -91,7 +103,7 @@ class CustomStrategy:
         if not same_content(obj, old):
             obj["metadata"]["generation"] = old["metadata"].get("generation", 0) + 1
 
-    def validate_update(self, obj: Object, old: Object) -> list[FieldError]:
+    def _judge_update(self, obj: Object, old: Object) -> list[FieldError]:
         if errors := self._type_errors(obj):
             return errors
         errors = validate_object_meta_update(obj["metadata"], old["metadata"])
@@ -113,11 +125,27 @@ class CustomStrategy:
             reset=self.reset_fields,
         )
 
+    def apply(self, live: Object | None, config: Object, writer: Writer, now: str, *, force: bool) -> Object:
+        return server_side.apply(
+            live,
+            config,
+            writer,
+            kind=self.gvk.kind,
+            view=self.type_view,
+            api_version=self.gvk.api_version,
+            now=now,
+            force=force,
+            reset=self.reset_fields,
+        )
+
     def holds_deletion(self, obj: Object) -> bool:
         return False
 
+    def deletion_finalizers(self, obj: Object) -> tuple[str, ...]:
+        return ()
+
     def mark_deleting(self, obj: Object, now: str) -> None:
-        """A custom resource has no other sign of its deletion."""
+        mark_deleting(obj["metadata"], now)
 
     def _type_errors(self, obj: Object) -> list[FieldError]:
         errors = []
@@ -148,7 +176,12 @@ class CustomStatusStrategy(CustomStrategy):
     def reset_fields(self) -> FieldSet:
         return _ALL_BUT_STATUS
 
-    def prepare_for_update(self, obj: Object, old: Object) -> None:
+    def track(self, live: Object | None, new: Object, writer: Writer, now: str) -> list[Object] | None:
+        if live is not None and new.get("spec") != live.get("spec") and validate(self.type_view, new):
+            return live["metadata"].get("managedFields")
+        return super().track(live, new, writer, now)
+
+    def _prepare_for_update(self, obj: Object, old: Object) -> None:
         status, sent = obj.get("status"), obj["metadata"]
         has_status = "status" in obj
         obj.clear()
@@ -163,11 +196,23 @@ class CustomStatusStrategy(CustomStrategy):
         else:
             obj.pop("status", None)
 
-    def validate_update(self, obj: Object, old: Object) -> list[FieldError]:
+    def _judge_update(self, obj: Object, old: Object) -> list[FieldError]:
         errors = validate_object_meta_update(obj["metadata"], old["metadata"])
         if errors:
             return errors
         return self.pipeline.validate_status(obj, old) + self._scale_errors(obj)
+
+
+def keep_system_metadata(meta: Object, old: Object) -> None:
+    """What clients cannot change in metadata, from the stored object."""
+    meta["generation"] = old.get("generation", 0)
+    for key in ("uid", "deletionGracePeriodSeconds"):
+        if key in old and not meta.get(key):
+            meta[key] = old[key]
+    for key in ("creationTimestamp", "deletionTimestamp"):
+        if key in old:
+            meta[key] = old[key]
+    meta.pop("selfLink", None)
 
 
 def same_content(a: Object, b: Object) -> bool:

@@ -16,7 +16,9 @@ from steersman.apimachinery.errors import (
     UnsupportedMediaType,
     quote,
 )
+from steersman.apimachinery.go_values import cannot_be_handled
 from steersman.apimachinery.gvk import split_api_version
+from steersman.apimachinery.meta import dedup_owner_references
 from steersman.apiserver.exchange import Exchange
 from steersman.apiserver.scope import ResourceScope
 from steersman.apiserver.strategy import Object, Strategy
@@ -44,9 +46,11 @@ def decode(x: Exchange, scope: ResourceScope, strategy: Strategy, level: str) ->
 
 def finish(x: Exchange, scope: ResourceScope, strategy: Strategy, obj: Object, duplicates: list[str], level: str) -> Object:
     """Normalise and default a decoded object, telling of fields that it should not have."""
+    obj, unknown = strategy.decode(obj)
     problems = [f"duplicate field {quote(path)}" for path in duplicates]
-    problems += [f"unknown field {quote(path)}" for path in strategy.normalise(obj)]
+    problems += [f"unknown field {quote(path)}" for path in unknown]
     report(x, scope, problems, level)
+    x.warnings += dedup_owner_references(obj["metadata"])
     strategy.default(obj)
     return obj
 
@@ -55,11 +59,7 @@ def report(x: Exchange, scope: ResourceScope, problems: list[str], level: str) -
     if not problems or level == "Ignore":
         return
     if level == "Strict":
-        text = ", ".join(problems)
-        version = scope.gvr.version
-        raise BadRequest(
-            f"{scope.kind} in version {quote(version)} cannot be handled as a {scope.kind}: strict decoding error: {text}"
-        )
+        raise cannot_be_handled(scope.kind, scope.gvr.version, f"strict decoding error: {', '.join(problems)}")
     x.warnings.extend(problems)
 
 
@@ -70,7 +70,9 @@ def _parse(x: Exchange, scope: ResourceScope, body: bytes, level: str) -> tuple[
     duplicates: list[str] = []
     try:
         if media == YAML:
-            obj, duplicates = yaml.decode_with_duplicates(body)
+            obj, repeated = yaml.decode_with_duplicates(body)
+            if repeated and level != "Ignore":
+                duplicates = repeated
         else:
             obj = codec.decode(body)
             if level != "Ignore":

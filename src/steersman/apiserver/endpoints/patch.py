@@ -13,11 +13,14 @@ from steersman.apimachinery import field_errors as fe
 from steersman.apimachinery.codec import json as codec
 from steersman.apimachinery.codec.negotiate import content_type
 from steersman.apimachinery.errors import BadRequest, UnsupportedMediaType, invalid, quote
+from steersman.apimachinery.meta import dedup_owner_references
 from steersman.apimachinery.options import WriteOptions, write_options
 from steersman.apimachinery.patch import json_patch, merge_patch, strategic
 from steersman.apiserver import rest
 from steersman.apiserver.core import Core
 from steersman.apiserver.endpoints import answers, bodies
+from steersman.apiserver.endpoints.apply import APPLY_PATCH
+from steersman.apiserver.endpoints.apply import apply as server_side_apply
 from steersman.apiserver.exchange import Answer, Exchange
 from steersman.apiserver.scope import ResourceScope
 from steersman.apiserver.strategy import Object, Strategy
@@ -25,15 +28,18 @@ from steersman.apiserver.strategy import Object, Strategy
 JSON_PATCH = "application/json-patch+json"
 MERGE_PATCH = "application/merge-patch+json"
 STRATEGIC_PATCH = "application/strategic-merge-patch+json"
-APPLY_PATCH = "application/apply-patch+yaml"
 
 Patch = Callable[[Object], Any]
 
 
-async def patch(core: Core, scope: ResourceScope, strategy: Strategy, x: Exchange) -> Answer:
+async def patch(
+    core: Core, scope: ResourceScope, strategy: Strategy, x: Exchange, authorize_create: rest.Check = rest.allow
+) -> Answer:
     """PATCH on an object, or on a subresource of the same kind whose rules are `strategy`."""
     info = x.info
     media = content_type(x.request.headers.get("content-type", ""))
+    if media == APPLY_PATCH:
+        return await server_side_apply(core, scope, strategy, x, authorize_create)
     check_media_type(scope, media)
     answers.accepted(x, answers.ONE, scope)
     options = write_options(info, "PatchOptions")
@@ -85,22 +91,28 @@ def patched(
     if not isinstance(obj, dict) or not isinstance(obj.get("metadata"), dict):
         raise BadRequest("the patch leaves no object")
     obj = codec.copy(obj)
-    _keep_kind(scope, obj)
+    _keep_api_version(scope, obj)
     level = options.field_validation
+    obj, unknown = strategy.decode(obj)
     problems = [f"duplicate field {quote(path)}" for path in duplicates]
-    problems += [f"unknown field {quote(path)}" for path in strategy.normalise(obj)]
+    problems += [f"unknown field {quote(path)}" for path in unknown]
     if problems and level == "Strict":
         text = f"strict decoding error: {', '.join(problems)}"
         raise invalid(scope.group, scope.kind, "", [fe.invalid("patch", codec.encode(obj).decode(), text)])
     if level == "Warn":
         x.warnings.extend(text for text in problems if text not in x.warnings)
+    x.warnings += dedup_owner_references(obj["metadata"], after_mutating_admission=True)
     strategy.default(obj)
     rest.match_namespace(obj["metadata"], x.info.namespace, namespaced=scope.namespaced)
     rest.match_name(obj["metadata"], x.info.name)
     return obj
 
 
-def _keep_kind(scope: ResourceScope, obj: Object) -> None:
-    if obj.get("apiVersion") != scope.api_version or obj.get("kind") != scope.kind:
-        given = f"{obj.get('apiVersion')}, Kind={obj.get('kind')}"
-        raise BadRequest(f"the patched object is {given}, not {scope.api_version}, Kind={scope.kind}")
+def _keep_api_version(scope: ResourceScope, obj: Object) -> None:
+    given = obj.get("apiVersion") if isinstance(obj.get("apiVersion"), str) else ""
+    if given != scope.api_version:
+        raise BadRequest(
+            f"the API version in the data ({given}) does not match the expected API version ({scope.api_version})"
+        )
+    if not scope.custom and obj.get("kind") != scope.kind:
+        raise BadRequest(f"the object provided is unrecognized (must be of type {scope.kind}): {obj.get('kind')}")

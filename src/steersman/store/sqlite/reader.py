@@ -19,7 +19,9 @@ from steersman.store.sqlite.errors import Damaged
 
 HISTORY_CHUNK = 64
 
-_SIZES = (1, 8, HISTORY_CHUNK)
+# The statement cache of apsw takes SQL of up to 16 KB.
+_VALUES_CHUNK = 256
+_SIZES = (1, 8, HISTORY_CHUNK, _VALUES_CHUNK)
 _VALUES = {
     size: "SELECT " + ",".join(["(SELECT value FROM versions WHERE revision = ?)"] * size)  # noqa: S608
     for size in _SIZES
@@ -56,7 +58,7 @@ class Reader:
         """Versions that are known to be kept and not deletions, in the order wanted. Raises Damaged, apsw.Error."""
         found: list[KeyValue] = []
         rest = iter(wanted)
-        while chunk := list(islice(rest, HISTORY_CHUNK)):
+        while chunk := list(islice(rest, _VALUES_CHUNK)):
             size = next(size for size in _SIZES if size >= len(chunk))
             revisions: list[int | None] = [revision for _, revision, _ in chunk]
             revisions += [None] * (size - len(chunk))

@@ -1,0 +1,191 @@
+"""Scopes of the built-in kinds: the rules of `steersman.api`, wired to storage.
+
+Source: kubernetes `pkg/registry/**/storage.go`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from datetime import UTC, datetime
+from functools import cache
+from typing import Any
+
+from steersman.api import apiextensions, kinds
+from steersman.api.kinds import BuiltinKind
+from steersman.api.strategy import Strategy as Rules
+from steersman.apimachinery.apply import server_side
+from steersman.apimachinery.apply.fieldset import FieldSet
+from steersman.apimachinery.apply.managers import Writer, track_update
+from steersman.apimachinery.apply.typed import Atom, TypeView, from_openapi, object_meta
+from steersman.apimachinery.field_errors import FieldError
+from steersman.apiserver import rest
+from steersman.apiserver.scope import Column, ResourceScope, View
+from steersman.apiserver.strategy import Object
+from steersman.apiserver.watchcache import WatchCache
+
+_STATUS = FieldSet.of(("status",))
+CRD_FINALIZER = "customresourcecleanup.apiextensions.k8s.io"
+_DELETION_PENDING = {
+    "type": "Terminating",
+    "status": "True",
+    "reason": "InstanceDeletionPending",
+    "message": "CustomResourceDefinition marked for deletion; CustomResource deletion will begin soon",
+}
+_RETURNS_DELETED = frozenset({("", "pods"), ("", "services"), ("", "serviceaccounts"), ("", "namespaces")})
+
+
+@cache
+def object_meta_view() -> Atom:
+    """Who may own which part of `metadata`: the same for every kind."""
+    return object_meta(kinds.schemas())
+
+
+@cache
+def field_description(field: str) -> str:
+    """The API's own words for a field of ObjectMeta, as tables repeat them."""
+    columns = {column["name"]: column["description"] for column in kinds.builtin_kind("", "v1", "ConfigMap").strategy.columns}
+    return columns["Name" if field == "name" else "Age"]
+
+
+class BuiltinRules:
+    """The rules of a built-in kind, or of one of its subresources, as the registry asks for them."""
+
+    error_kind = ""
+
+    def __init__(self, kind: BuiltinKind, rules: Rules, reset: FieldSet) -> None:
+        self.kind = kind
+        self.rules = rules
+        self.reset = reset
+        self.allow_create_on_update = rules.allow_create_on_update
+        self.allow_unconditional_update = rules.allow_unconditional_update
+        self.returns_deleted = (kind.group, kind.plural) in _RETURNS_DELETED
+        self._view: TypeView | None = None
+
+    @property
+    def type_view(self) -> TypeView:
+        if self._view is None:
+            name = kinds.schema_name(self.kind)
+            self._view = from_openapi(kinds.schemas(), name)
+        return self._view
+
+    def decode(self, obj: Object) -> tuple[Object, list[str]]:
+        return self.kind.decode(obj)
+
+    def default(self, obj: Object) -> None:
+        self.rules.default(obj)
+
+    def before_create(self, obj: Object) -> list[FieldError]:
+        return self.rules.before_create(obj)
+
+    def before_update(self, obj: Object, old: Object) -> list[FieldError]:
+        return self.rules.before_update(obj, old)
+
+    def warnings(self, obj: Object, old: Object | None) -> list[str]:
+        return self.rules.warnings(obj, old)
+
+    def track(self, live: Object | None, new: Object, writer: Writer, now: str) -> list[Object] | None:
+        return track_update(
+            live, new, writer, view=self.type_view, api_version=self.kind.api_version, now=now, reset=self.reset
+        )
+
+    def apply(self, live: Object | None, config: Object, writer: Writer, now: str, *, force: bool) -> Object:
+        return server_side.apply(
+            live,
+            config,
+            writer,
+            kind=self.kind.kind,
+            view=self.type_view,
+            api_version=self.kind.api_version,
+            now=now,
+            force=force,
+            reset=self.reset,
+        )
+
+    def holds_deletion(self, obj: Object) -> bool:
+        return self.kind.kind == "Namespace" and bool((obj.get("spec") or {}).get("finalizers"))
+
+    def deletion_finalizers(self, obj: Object) -> tuple[str, ...]:
+        return (CRD_FINALIZER,) if self.kind.kind == "CustomResourceDefinition" and not _terminates(obj) else ()
+
+    def mark_deleting(self, obj: Object, now: str) -> None:
+        if self.kind.kind == "Namespace":
+            obj["metadata"].setdefault("deletionTimestamp", now)
+            obj["status"] = {**(obj.get("status") or {}), "phase": "Terminating"}
+        elif self.kind.kind == "CustomResourceDefinition" and not _terminates(obj):
+            obj["metadata"]["deletionTimestamp"] = now
+            obj["status"] = dict(obj.get("status") or {})
+            apiextensions.set_condition(obj, _DELETION_PENDING, now)
+        else:
+            rest.mark_deleting(obj["metadata"], now)
+
+
+def _terminates(obj: Object) -> bool:
+    return "deletionTimestamp" in obj["metadata"]
+
+
+def builtin_scopes(cache: WatchCache) -> list[ResourceScope]:
+    """A scope for every built-in kind that is stored."""
+    return [_scope(kind, cache) for kind in kinds.builtin_kinds() if kind.stored]
+
+
+def _scope(kind: BuiltinKind, cache: WatchCache) -> ResourceScope:
+    rules = kind.strategy
+    storage = kind.storage_kind
+    main = BuiltinRules(kind, rules, _STATUS if kind.has_status else FieldSet())
+    scope = ResourceScope(
+        gvr=kind.gvr,
+        kind=kind.kind,
+        list_kind=kind.list_kind,
+        singular=kind.singular,
+        namespaced=kind.namespaced,
+        custom=False,
+        cache=cache.resource(f"/registry/{kind.storage_prefix}/".encode()),
+        view=View(_reader(kind) if storage is not kind else None),
+        strategy=main,
+        verbs=frozenset(kind.verbs),
+        columns=_columns(kind),
+        to_storage=lambda obj: storage.stored_form(rules.to_storage(obj)),
+        short_names=kind.short_names,
+        categories=kind.categories,
+        storage_version_hash=kind.storage_version_hash,
+        patch_view=kind,
+    )
+    scope.select_fields = rules.select
+    scope.fields_of = rules.fields_of
+    for name, sub in kind.subresources.items():
+        facts: dict[str, Any] = {"verbs": sub.verbs}
+        if sub.kind != kind.kind:
+            facts |= {"group": sub.group, "version": sub.version, "kind": sub.kind}
+        scope.subresources[name] = facts
+        try:
+            own = rules.subresource(name)
+        except KeyError:
+            continue
+        reset = FieldSet.of(("spec",), ("metadata",)) if name == "status" else FieldSet()
+        scope.subresource_strategies[name] = BuiltinRules(kind, own, reset)
+    return scope
+
+
+def _reader(kind: BuiltinKind) -> Callable[[Object], None]:
+    def convert(obj: Object) -> None:
+        converted = kind.strategy.from_storage(obj)
+        obj.clear()
+        obj.update(converted)
+
+    return convert
+
+
+def _columns(kind: BuiltinKind) -> tuple[Column, ...]:
+    """The columns of a kind's table; a row is made once for all its cells."""
+    rules = kind.strategy
+    last: list[Any] = [None, []]
+
+    def cell(index: int) -> Callable[[Object, float], Any]:
+        def get(obj: Object, now: float) -> Any:
+            if last[0] is not obj:
+                last[:] = [obj, rules.row(obj, datetime.fromtimestamp(now, UTC))]
+            return last[1][index]
+
+        return get
+
+    return tuple(Column(cell=cell(index), **facts) for index, facts in enumerate(rules.columns))

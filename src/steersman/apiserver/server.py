@@ -1,0 +1,151 @@
+"""The API server: composed, started and stopped here.
+
+It runs on the caller's event loop. `steersman.controlplane` adds the controllers that work over the API.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import ssl
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from steersman.apiserver.admission import Admission, Plugin
+from steersman.apiserver.admission.namespace_lifecycle import NamespaceLifecycle
+from steersman.apiserver.authn.authenticator import Authenticator, BearerTokens, RequestAuthenticator
+from steersman.apiserver.authn.tokens import StaticTokens
+from steersman.apiserver.authn.user import UserInfo
+from steersman.apiserver.authn.x509 import ClientCertificates
+from steersman.apiserver.authz.attributes import AlwaysAllow, Authorizer
+from steersman.apiserver.authz.rbac import RbacAuthorizer
+from steersman.apiserver.bootstrap import bootstrap
+from steersman.apiserver.builtins import builtin_scopes
+from steersman.apiserver.catalog import Catalog
+from steersman.apiserver.core import Core
+from steersman.apiserver.crd.controller import CrdController
+from steersman.apiserver.filters.stack import Filters
+from steersman.apiserver.metrics import Metrics
+from steersman.apiserver.rbac_feed import feed_rbac
+from steersman.apiserver.registry import Registry
+from steersman.apiserver.watchcache import WatchCache
+from steersman.net.http import Request
+from steersman.net.server import Server
+from steersman.store.interface import Store, StoreError, Watch
+
+log = logging.getLogger("steersman.apiserver")
+_FIRST, _END = b"/registry/", b"/registry0"
+ANONYMOUS_PATHS = ("/healthz", "/livez", "/readyz", "/version")
+
+
+@dataclass(slots=True)
+class ServerConfig:
+    """How to serve. `tls` None means plain HTTP; `rbac` False lets everyone do everything.
+
+    `anonymous` allows requests without credentials (RBAC then leaves them health and version); `insecure` takes every
+    request for an administrator's, and is meant for tests on loopback.
+    """
+
+    host: str = "127.0.0.1"
+    port: int = 0
+    tls: ssl.SSLContext | None = None
+    tokens: StaticTokens | None = None
+    client_certificates: bool = False
+    rbac: bool = True
+    anonymous: bool = True
+    insecure: bool = False
+    disabled_plugins: frozenset[str] = frozenset()
+    extra_plugins: Sequence[Plugin] = field(default_factory=tuple)
+    max_reads: int = 400
+    max_writes: int = 200
+    token_file: Path | None = None
+
+
+PLUGINS = ("NamespaceLifecycle",)
+ADMINISTRATOR = UserInfo("admin", "", ("system:masters",))
+
+
+class APIServer:
+    """A running server: `url`, `port`, `core` (registry, caches, catalog)."""
+
+    def __init__(self, core: Core, filters: Filters, crds: CrdController, feed: Watch) -> None:
+        self.core = core
+        self.filters = filters
+        self._crds = crds
+        self._feed = feed
+        self._http: Server | None = None
+        self.failed: asyncio.Future[StoreError] = asyncio.get_running_loop().create_future()
+
+    @classmethod
+    async def start(cls, store: Store, config: ServerConfig) -> APIServer:
+        """Load what is stored, create what must exist, and serve. Raises StoreError, ListenError."""
+        core, authorizer = await _compose(store, config)
+        filters = Filters(
+            core, _authenticator(config), authorizer, max_reads=config.max_reads, max_writes=config.max_writes
+        )
+        core.authorize_create = filters.authorize_create
+        crds = CrdController(core)
+        feed = store.watch(_FIRST, _END, core.cache.revision + 1, core.cache.apply)
+        server = cls(core, filters, crds, feed)
+        await bootstrap(core, rbac=isinstance(authorizer, RbacAuthorizer))
+        crds.start()
+        server._http = await Server.start(filters.handle, host=config.host, port=config.port, ssl=config.tls)
+        core.ready = True
+        return server
+
+    @property
+    def port(self) -> int:
+        assert self._http is not None
+        return self._http.port
+
+    @property
+    def url(self) -> str:
+        assert self._http is not None
+        return self._http.url
+
+    async def stop(self, grace: float = 10.0) -> None:
+        """Refuse new connections, end watches, finish running requests within `grace` seconds, stop the controllers.
+
+        The store is the caller's and stays open.
+        """
+        self.core.ready = False
+        if self._http is not None:
+            await self._http.stop(grace)
+        await self._crds.stop()
+        self._feed.cancel()
+
+
+async def _compose(store: Store, config: ServerConfig) -> tuple[Core, Authorizer]:
+    snapshot = await store.range(_FIRST, _END)
+    cache = WatchCache()
+    cache.load(snapshot.items, snapshot.revision)
+    catalog = Catalog()
+    catalog.replace((), builtin_scopes(cache))
+    namespaces = catalog.look_up("", "v1", "namespaces")
+    assert namespaces is not None
+    plugins: list[Plugin] = [NamespaceLifecycle(lambda: namespaces.cache), *config.extra_plugins]
+    admission = Admission([plugin for plugin in plugins if plugin.name not in config.disabled_plugins])
+    core = Core(store, cache, Registry(store, admission), catalog, Metrics())
+    core.checks["ping"] = lambda: None
+    authorizer: Authorizer = AlwaysAllow()
+    if config.rbac and not config.insecure:
+        authorizer = feed_rbac(catalog)
+    return core, authorizer
+
+
+class Insecure:
+    """Takes every request for an administrator's."""
+
+    def authenticate(self, request: Request) -> UserInfo | None:
+        return ADMINISTRATOR
+
+
+def _authenticator(config: ServerConfig) -> Authenticator:
+    if config.insecure:
+        return Authenticator([Insecure()])
+    found: list[RequestAuthenticator] = []
+    if config.client_certificates:
+        found.append(ClientCertificates())
+    found.append(BearerTokens([config.tokens] if config.tokens is not None else []))
+    return Authenticator(found, anonymous=config.anonymous)

@@ -1,0 +1,207 @@
+"""`steersman serve`: the control plane as a daemon.
+
+Flags are named as kube-apiserver names them where they mean the same.
+"""
+
+from __future__ import annotations
+
+import argparse
+import asyncio
+import logging
+import os
+import secrets
+import signal
+import ssl
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+
+from steersman.apiserver.authn.tokens import StaticTokens, TokenFileError, parse_token_file
+from steersman.apiserver.authn.user import UserInfo
+from steersman.apiserver.logs import configure
+from steersman.apiserver.server import PLUGINS, ServerConfig
+from steersman.controlplane.controllers import CONTROLLERS
+from steersman.controlplane.kubeconfig import write_kubeconfig
+from steersman.controlplane.plane import ControlPlane
+from steersman.net import pki
+from steersman.net.loop import new_event_loop
+from steersman.net.server import ListenError
+from steersman.net.tls import server_ssl_context
+from steersman.store.history import History
+from steersman.store.interface import StoreError
+
+log = logging.getLogger("steersman")
+_LOOPBACK = ("127.0.0.1", "::1", "localhost")
+
+
+class UsageError(Exception):
+    """What was asked cannot be done; the message says why, and what to do, in one line."""
+
+
+def add_parser(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
+    parser = commands.add_parser(
+        "serve", help="run an API server with its controllers", formatter_class=argparse.ArgumentDefaultsHelpFormatter
+    )
+    add = parser.add_argument
+    add("--store", default="memory://", metavar="URL", help="memory:// | sqlite:///relative.db | sqlite:////absolute.db")
+    add("--bind-address", default="127.0.0.1", metavar="IP", help="the address to listen on")
+    add("--secure-port", type=int, default=6443, metavar="PORT", help="the port to listen on; 0 takes a free one")
+    add("--cert-dir", default=None, metavar="DIR", help="where the self-made CA and certificates are kept")
+    add("--tls-cert-file", metavar="FILE", help="the server's certificate (PEM), instead of a self-made one")
+    add("--tls-private-key-file", metavar="FILE", help="the key of --tls-cert-file")
+    add("--client-ca-file", metavar="FILE", help="CA of client certificates (CN = user, O = groups)")
+    add("--token-auth-file", metavar="FILE", help="static tokens, a CSV line each: token,user,uid,groups")
+    add("--anonymous-auth", type=_boolean, default=True, metavar="BOOL", help="allow requests without credentials")
+    add("--authorization-mode", choices=("RBAC", "AlwaysAllow"), default="RBAC", help="who may do what")
+    add("--disable-admission-plugins", default="", metavar="NAMES", help="plugins that are not to run")
+    add("--enable-admission-plugins", default="", metavar="NAMES", help="plugins to run beside the default ones")
+    add("--controllers", default="*", metavar="NAMES", help="controllers to run: *, names, or -name to leave one out")
+    add("--max-requests-inflight", type=int, default=400, metavar="N", help="reads at once; more get 429")
+    add("--max-mutating-requests-inflight", type=int, default=200, metavar="N", help="writes at once; more get 429")
+    add("--history", type=float, default=5.0, metavar="MINUTES", help="how long old revisions are kept at least")
+    add("--kubeconfig", metavar="PATH", help="write a kubeconfig for an administrator there (mode 0600)")
+    add("--insecure-http", action="store_true", help="plain HTTP without authentication, on loopback only, for tests")
+    add("--log-format", choices=("json", "text"), default="text", help="the form of log lines, on stderr")
+    add("-v", "--verbosity", type=int, default=0, metavar="LEVEL", help="1 and 4 log more")
+    parser.set_defaults(run=run)
+
+
+def run(options: argparse.Namespace) -> int:
+    """Serve until SIGTERM or SIGINT. Returns the exit status."""
+    configure(options.log_format, options.verbosity)
+    try:
+        with asyncio.Runner(loop_factory=new_event_loop) as runner:
+            return runner.run(_serve(options))
+    except (UsageError, StoreError, ListenError, TokenFileError) as error:
+        print(f"steersman serve: {error}", file=sys.stderr)
+        return 1
+
+
+async def _serve(options: argparse.Namespace) -> int:
+    stopping = asyncio.Event()
+    loop = asyncio.get_running_loop()
+    for number in (signal.SIGTERM, signal.SIGINT):
+        loop.add_signal_handler(number, stopping.set)
+    token = secrets.token_urlsafe(32)
+    config, ca = _config(options, token)
+    history = History(seconds=options.history * 60)
+    plane = await ControlPlane.start(
+        options.store, config, history=history, controllers=_controllers(options.controllers)
+    )
+    try:
+        if options.kubeconfig:
+            _write_kubeconfig(Path(options.kubeconfig), plane.url, ca, "" if options.insecure_http else token)
+        print(f"serving on {plane.url}", flush=True)
+        await stopping.wait()
+        log.info("stopping")
+    finally:
+        await plane.stop()
+    return 0
+
+
+def _write_kubeconfig(path: Path, url: str, ca: bytes | None, token: str) -> None:
+    try:
+        write_kubeconfig(path, url, ca, token)
+    except OSError as error:
+        raise UsageError(f"--kubeconfig {path} cannot be written: {error.strerror}") from None
+
+
+def _config(options: argparse.Namespace, token: str) -> tuple[ServerConfig, bytes | None]:
+    """The server's configuration, and the CA that clients need."""
+    plugins = {name for name in (*_names(options.disable_admission_plugins), *_names(options.enable_admission_plugins))}
+    config = ServerConfig(
+        host=options.bind_address,
+        port=options.secure_port,
+        rbac=options.authorization_mode == "RBAC",
+        anonymous=options.anonymous_auth,
+        disabled_plugins=frozenset(_names(options.disable_admission_plugins)),
+        max_reads=options.max_requests_inflight,
+        max_writes=options.max_mutating_requests_inflight,
+    )
+    for name in plugins - set(PLUGINS):
+        log.info("an admission plugin is not there to be switched on or off", extra={"plugin": name})
+    if options.insecure_http:
+        if options.bind_address not in _LOOPBACK:
+            raise UsageError("--insecure-http serves loopback only; leave --bind-address out, or use TLS")
+        config.insecure = True
+        return config, None
+    config.tokens = _tokens(options.token_auth_file, token)
+    config.tls, ca = _tls(options)
+    config.client_certificates = bool(options.client_ca_file)
+    return config, ca
+
+
+def _tokens(path: str | None, admin: str) -> StaticTokens:
+    """The static tokens, and one made for this run's administrator."""
+    users: dict[str, UserInfo] = {}
+    if path is not None:
+        try:
+            text = Path(path).read_text()
+        except (OSError, UnicodeDecodeError) as error:
+            raise UsageError(f"--token-auth-file {path} cannot be read: {getattr(error, 'strerror', error)}") from None
+        users.update(parse_token_file(text, path))
+    users[admin] = UserInfo("kubernetes-admin", "", ("system:masters",))
+    return StaticTokens(users)
+
+
+def _tls(options: argparse.Namespace) -> tuple[ssl.SSLContext, bytes]:
+    client_ca = _read(options.client_ca_file, "--client-ca-file") if options.client_ca_file else None
+    if bool(options.tls_cert_file) != bool(options.tls_private_key_file):
+        raise UsageError("--tls-cert-file and --tls-private-key-file go together")
+    if options.tls_cert_file:
+        cert = _read(options.tls_cert_file, "--tls-cert-file")
+        key = _read(options.tls_private_key_file, "--tls-private-key-file")
+        ca = cert
+    else:
+        directory = Path(options.cert_dir) if options.cert_dir else _default_cert_dir(options.store)
+        hosts = {options.bind_address, "127.0.0.1", "::1", "localhost", "kubernetes.default.svc"} - {"0.0.0.0", "::"}  # noqa: S104
+        try:
+            files = pki.load_or_create(directory, sorted(hosts))
+        except OSError as error:
+            raise UsageError(f"certificates cannot be kept in {directory}: {error.strerror}; see --cert-dir") from None
+        cert, key, ca = files.cert, files.key, files.ca.cert
+    try:
+        return server_ssl_context(cert, key, client_ca), ca
+    except (ssl.SSLError, ValueError) as error:
+        raise UsageError(f"the certificate or its key cannot be used: {error}") from None
+
+
+def _default_cert_dir(store: str) -> Path:
+    """Beside the database; with the memory store, in the user's state directory."""
+    if store.startswith("sqlite:///"):
+        path = Path(store.removeprefix("sqlite:///"))
+        return path.with_name(f"{path.name}-certs")
+    state = os.environ.get("XDG_STATE_HOME") or str(Path.home() / ".local" / "state")
+    return Path(state) / "steersman" / "certs"
+
+
+def _read(path: str, flag: str) -> bytes:
+    try:
+        return Path(path).read_bytes()
+    except OSError as error:
+        raise UsageError(f"{flag} {path} cannot be read: {error.strerror}") from None
+
+
+def _names(text: str) -> list[str]:
+    return [name.strip() for name in text.split(",") if name.strip()]
+
+
+def _controllers(text: str) -> Sequence[str]:
+    names = _names(text)
+    unknown = {name.lstrip("-") for name in names} - {*CONTROLLERS, "*"}
+    if unknown:
+        known = ", ".join(CONTROLLERS)
+        raise UsageError(f"--controllers: unknown {', '.join(sorted(unknown))}; there are: {known}")
+    chosen = set(CONTROLLERS) if "*" in names else set()
+    for name in names:
+        if name.startswith("-"):
+            chosen.discard(name[1:])
+        elif name != "*":
+            chosen.add(name)
+    return sorted(chosen)
+
+
+def _boolean(text: str) -> bool:
+    if text.lower() not in ("true", "false"):
+        raise argparse.ArgumentTypeError(f"{text!r} is neither true nor false")
+    return text.lower() == "true"

@@ -1,0 +1,165 @@
+"""The namespace controller: empties a namespace that is being deleted, then lets it go.
+
+Source: kubernetes `pkg/controller/namespace/deletion/namespaced_resources_deleter.go`.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from collections import Counter
+from collections.abc import Iterable
+from datetime import UTC, datetime
+from typing import Any
+
+from steersman.apimachinery.errors import ApiError, Conflict, MethodNotAllowed, NotFound
+from steersman.apiserver.core import Core
+from steersman.apiserver.scope import ResourceScope
+from steersman.client.client import Client
+from steersman.client.errors import ClientError
+from steersman.client.resources import Resource
+
+log = logging.getLogger("steersman.controlplane.namespaces")
+NAMESPACE = Resource("v1", "Namespace")
+FINALIZER = "kubernetes"
+FIRST_WAIT, LONGEST_WAIT = 0.02, 2.0
+
+Object = dict[str, Any]
+
+
+class NamespaceController:
+    """Watches namespaces; each that terminates is worked on by one task until it is gone."""
+
+    name = "namespace-controller"
+
+    def __init__(self, client: Client, core: Core) -> None:
+        self._client = client
+        self._core = core
+        self._tasks: dict[str, asyncio.Task[None]] = {}
+
+    async def run(self) -> None:
+        """Works until it is cancelled."""
+        try:
+            async with self._client.watch(NAMESPACE) as events:
+                async for event in events:
+                    meta = event.object["metadata"]
+                    if event.type != "DELETED" and "deletionTimestamp" in meta and meta["name"] not in self._tasks:
+                        self._begin(meta["name"])
+        finally:
+            for task in self._tasks.values():
+                task.cancel()
+            await asyncio.gather(*self._tasks.values(), return_exceptions=True)
+
+    def _begin(self, name: str) -> None:
+        task = asyncio.create_task(self._empty(name), name=f"namespace-{name}")
+        self._tasks[name] = task
+        task.add_done_callback(lambda _: self._tasks.pop(name, None))
+
+    async def _empty(self, name: str) -> None:
+        wait = FIRST_WAIT
+        while True:
+            try:
+                if await self._attempt(name):
+                    return
+            except (ApiError, ClientError) as error:
+                log.warning("a namespace could not be emptied yet", extra={"namespace": name, "error": str(error)})
+            await asyncio.sleep(wait)
+            wait = min(wait * 2, LONGEST_WAIT)
+
+    async def _attempt(self, name: str) -> bool:
+        """One pass; True when the namespace is gone."""
+        for scope in self._scopes(name):
+            await self._delete_all(scope, name)
+        remaining = list(self._scopes(name))
+        try:
+            namespace = await self._client.get(NAMESPACE, name)
+            if remaining:
+                await self._report(namespace, remaining)
+                return False
+            await self._finalize(namespace)
+        except NotFound:
+            return True
+        except Conflict:
+            return False
+        return True
+
+    def _scopes(self, namespace: str) -> Iterable[ResourceScope]:
+        """The resources that hold objects in the namespace, each in one version."""
+        seen = set()
+        for scope in self._core.catalog.scopes():
+            if scope.namespaced and scope.cache.prefix not in seen and scope.cache.select(namespace):
+                seen.add(scope.cache.prefix)
+                yield scope
+
+    async def _delete_all(self, scope: ResourceScope, namespace: str) -> None:
+        base = f"/apis/{scope.group}" if scope.group else "/api"
+        path = f"{base}/{scope.gvr.version}/namespaces/{namespace}/{scope.resource}"
+        try:
+            await self._client.rest.json("DELETE", path)
+        except (NotFound, MethodNotAllowed):
+            return
+
+    async def _finalize(self, namespace: Object) -> None:
+        left = [item for item in namespace["spec"].get("finalizers") or () if item != FINALIZER]
+        name = namespace["metadata"]["name"]
+        body = {**namespace, "spec": {**namespace["spec"], "finalizers": left}}
+        await self._client.rest.json("PUT", f"/api/v1/namespaces/{name}/finalize", body=body)
+
+    async def _report(self, namespace: Object, remaining: list[ResourceScope]) -> None:
+        """Say in the namespace's conditions what it waits for."""
+        name = namespace["metadata"]["name"]
+        now = datetime.now(UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
+        wanted = _conditions(name, remaining)
+        status = namespace.get("status") or {}
+        present = {condition["type"]: condition for condition in status.get("conditions") or ()}
+        conditions = []
+        for condition in wanted:
+            old = present.get(condition["type"], {})
+            since = old.get("lastTransitionTime", now) if old.get("status") == condition["status"] else now
+            conditions.append({**condition, "lastTransitionTime": since})
+        if conditions != status.get("conditions"):
+            await self._client.update_status({**namespace, "status": {**status, "conditions": conditions}})
+
+
+def _conditions(namespace: str, remaining: list[ResourceScope]) -> list[dict[str, str]]:
+    counts, finalizers = [], Counter[str]()
+    for scope in remaining:
+        keys = scope.cache.select(namespace)
+        counts.append(f"{scope.resource}.{scope.group} has {len(keys)} resource instances")
+        for key in keys:
+            finalizers.update(scope.cache.entries[key].decode()["metadata"].get("finalizers") or ())
+    found = [
+        _condition("DeletionDiscoveryFailure", False, "ResourcesDiscovered", "All resources successfully discovered"),
+        _condition(
+            "DeletionGroupVersionParsingFailure",
+            False,
+            "ParsedGroupVersions",
+            "All legacy kube types successfully parsed",
+        ),
+        _condition(
+            "DeletionContentFailure",
+            False,
+            "ContentDeleted",
+            "All content successfully deleted, may be waiting on finalization",
+        ),
+        _condition(
+            "ContentRemaining",
+            True,
+            "SomeResourcesRemain",
+            f"Some resources are remaining: {', '.join(sorted(counts))}",
+        ),
+    ]
+    if finalizers:
+        named = ", ".join(f"{name} in {count} resource instances" for name, count in sorted(finalizers.items()))
+        message = f"Some content in the namespace has finalizers remaining: {named}"
+        found.append(_condition("FinalizersRemaining", True, "SomeFinalizersRemain", message))
+    else:
+        message = "All content-preserving finalizers finished"
+        found.append(_condition("FinalizersRemaining", False, "ContentHasNoFinalizers", message))
+    return found
+
+
+def _condition(kind: str, status: bool, reason: str, message: str) -> dict[str, str]:
+    prefix = "NamespaceDeletion" if kind.startswith("Deletion") else "Namespace"
+    name = prefix + kind.removeprefix("Deletion")
+    return {"type": name, "status": str(status), "reason": reason, "message": message}

@@ -1,0 +1,65 @@
+"""The control plane: an API server, its store, its certificates, and the controllers that work on it."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from collections.abc import Sequence
+from contextlib import AsyncExitStack
+
+from steersman.apiserver.server import APIServer, ServerConfig
+from steersman.controlplane.controllers import Controllers
+from steersman.store.history import History
+from steersman.store.interface import Store
+from steersman.store.urls import open_store
+
+log = logging.getLogger("steersman.controlplane")
+
+
+class ControlPlane:
+    """A running control plane. Made by `await ControlPlane.start(...)`; also an async context manager."""
+
+    def __init__(self, store: Store, server: APIServer, controllers: Controllers) -> None:
+        self.store = store
+        self.server = server
+        self.controllers = controllers
+
+    @classmethod
+    async def start(
+        cls,
+        store: str = "memory://",
+        config: ServerConfig | None = None,
+        *,
+        history: History | None = None,
+        controllers: Sequence[str] | None = None,
+    ) -> ControlPlane:
+        """Open the store, serve, and start the controllers (None: all). Raises StoreError, ListenError."""
+        async with AsyncExitStack() as stack:
+            opened = await open_store(store, history=history)
+            stack.push_async_callback(opened.close)
+            server = await APIServer.start(opened, config or ServerConfig())
+            stack.push_async_callback(server.stop, 0)
+            started = Controllers(server, controllers)
+            started.start()
+            stack.pop_all()
+            return cls(opened, server, started)
+
+    @property
+    def url(self) -> str:
+        return self.server.url
+
+    @property
+    def port(self) -> int:
+        return self.server.port
+
+    async def stop(self, grace: float = 10.0) -> None:
+        """End watches, finish running writes within `grace` seconds, stop the controllers, close the store."""
+        await self.controllers.stop()
+        await self.server.stop(grace)
+        await self.store.close()
+
+    async def __aenter__(self) -> ControlPlane:
+        return self
+
+    async def __aexit__(self, *exc_info: object) -> None:
+        await asyncio.shield(self.stop(0.5))
