@@ -62,6 +62,19 @@ def test_an_object_without_a_time_has_no_age():
             ["a", "ClusterRole/view", "10d", "u, v", "", "n/s"],
         ),
         (
+            "apps",
+            "Deployment",
+            {
+                "spec": {
+                    "replicas": 2,
+                    "selector": {"matchLabels": {"a": "b"}},
+                    "template": {"spec": {"containers": [{"name": "c", "image": "i:1"}, {"name": "d", "image": "j"}]}},
+                },
+                "status": {"readyReplicas": 1, "updatedReplicas": 2, "availableReplicas": 1},
+            },
+            ["a", "1/2", 2, 1, "10d", "c,d", "i:1,j", "a=b"],
+        ),
+        (
             "apiextensions.k8s.io",
             "CustomResourceDefinition",
             {

@@ -135,6 +135,7 @@ _OWN_RULES: Mapping[GroupKind, str] = {
         "apiextensions.k8s.io",
         "CustomResourceDefinition",
     ): "steersman.api.apiextensions.strategy:CustomResourceDefinitionStrategy",
+    ("apps", "Deployment"): "steersman.api.apps.deployment:DeploymentStrategy",
     ("coordination.k8s.io", "Lease"): "steersman.api.coordination.lease:LeaseStrategy",
     ("events.k8s.io", "Event"): "steersman.api.core.event:NewEventStrategy",
     ("rbac.authorization.k8s.io", "ClusterRole"): "steersman.api.rbac.roles:ClusterRoleStrategy",

@@ -56,6 +56,12 @@ def age(timestamp: str | None, now: datetime) -> str:
     return human_duration(now - times.parse_time(timestamp))
 
 
+def container_cells(containers: Sequence[dict[str, Any]]) -> tuple[str, str]:
+    """The names and the images of a template's containers, each joined by commas."""
+    names = ",".join(container.get("name") or "" for container in containers)
+    return names, ",".join(container.get("image") or "" for container in containers)
+
+
 def human_duration(elapsed: timedelta) -> str:
     """`5s`, `3m20s`, `7h`, `2d`, `400d`: two units at most, and fewer the longer it is."""
     seconds = int(elapsed / timedelta(seconds=1))
