@@ -131,6 +131,7 @@ def test_empty_managed_fields_end_tracking(sent: Any) -> None:
         [{**entry("x", {}), "fieldsType": "FieldsV2"}],
         [{**entry("x", {}), "apiVersion": ""}],
         [entry("x", {}, time="yesterday")],
+        [entry("x", {}, time="2026-01-01T00:00:00")],
         ["text"],
         "text",
     ],

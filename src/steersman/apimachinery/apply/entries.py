@@ -107,7 +107,10 @@ def _time(text: Any) -> str | None:
         return None
     if not isinstance(text, str):
         raise ValueError(f"no time: {text!r}")
-    return datetime.fromisoformat(text).astimezone(UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
+    parsed = datetime.fromisoformat(text)
+    if parsed.tzinfo is None:
+        raise ValueError(f"no time zone: {text!r}")
+    return parsed.astimezone(UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
 
 
 def is_reset(entries: Any) -> bool:
