@@ -160,7 +160,7 @@ class _Writer:
         if node.max_items is not None:
             lines += [f"if len({var}) > {node.max_items}:", "    return False"]
         if node.unique_items:
-            lines += [f"if not {self._constant('u', _junctors_and_items(node))}({var}):", "    return False"]
+            lines += [f"if not {self._constant('u', _unique_judge)}({var}):", "    return False"]
         if node.items is not None:
             item = self._name("i")
             lines += [f"for {item} in {var}:", *self._member(node.items, item, "    ")]
@@ -231,9 +231,8 @@ def _junctors_only(node: Node) -> Callable[[Any], bool]:
     return lambda value: not Checker().check(only, value).errors
 
 
-def _junctors_and_items(node: Node) -> Callable[[Any], bool]:
-    only = Node(unique_items=True)
-    return lambda value: not Checker().check(only, value).errors
+def _unique_judge(items: list[Any]) -> bool:
+    return not Checker().check(Node(unique_items=True), items).errors
 
 
 def _distinct_judge(node: Node) -> Callable[[list[Any]], bool]:
