@@ -23,7 +23,7 @@ MY_APP = Resource("myorg.io/v1", "MyApp", "myapps", True)
 
 
 @pytest.fixture
-async def client(apiserver: Any) -> AsyncIterator[Client]:
+async def served(apiserver: Any) -> AsyncIterator[Client]:
     """A client of a server that serves MyApp, with the example's object."""
     async with await apiserver.client() as client:
         await client.create(yaml.safe_load((EXAMPLES / "myapp-crd.yaml").read_text()))
@@ -51,8 +51,6 @@ async def _exists(client: Client) -> bool:
 async def start(name: str, kubeconfig: str) -> asyncio.subprocess.Process:
     return await asyncio.create_subprocess_exec(
         sys.executable,
-        "-X",
-        "dev",
         "-W",
         "error",
         str(EXAMPLES / name),
@@ -70,11 +68,11 @@ async def run(name: str, kubeconfig: str) -> tuple[int | None, str, str]:
 
 @pytest.mark.parametrize("name", ["update_typed.py", "update_untyped.py"])
 async def test_the_version_is_set_to_the_time_and_nothing_else_changes(
-    client: Client, apiserver: Any, name: str
+    served: Client, apiserver: Any, name: str
 ) -> None:
-    before = (await client.get(MY_APP, "example-myapp"))["spec"]
+    before = (await served.get(MY_APP, "example-myapp"))["spec"]
     code, out, err = await run(name, apiserver.kubeconfig)
-    after = (await client.get(MY_APP, "example-myapp"))["spec"]
+    after = (await served.get(MY_APP, "example-myapp"))["spec"]
     assert code == 0, err
     assert datetime.fromisoformat(after["version"]).tzinfo is not None
     assert out.startswith(f"spec.version is now {after['version']}")
@@ -82,8 +80,8 @@ async def test_the_version_is_set_to_the_time_and_nothing_else_changes(
 
 
 @pytest.mark.parametrize("name", ["update_typed.py", "update_untyped.py"])
-async def test_a_failure_is_no_conflict(client: Client, apiserver: Any, tmp_path: Path, name: str) -> None:
-    await client.delete(MY_APP, "example-myapp")
+async def test_a_failure_is_no_conflict(served: Client, apiserver: Any, tmp_path: Path, name: str) -> None:
+    await served.delete(MY_APP, "example-myapp")
     code, _, err = await run(name, apiserver.kubeconfig)
     assert code == 1
     assert 'failed: myapps.myorg.io "example-myapp" not found' in err
@@ -92,32 +90,60 @@ async def test_a_failure_is_no_conflict(client: Client, apiserver: Any, tmp_path
     assert "failed: no kubeconfig" in err
 
 
+PATH = "/apis/myorg.io/v1/namespaces/default/myapps/example-myapp"
+LOST = {"kind": "Status", "code": 409, "reason": "Conflict", "message": "the object has been modified"}
+
+
+def rival(peer: Any, answer: Any, conflicts: int, kubeconfig: Path) -> None:
+    """A server on which another manager has written between every read and write, so many times."""
+    for version in range(conflicts + 1):
+        entry = {
+            "manager": "rival",
+            "operation": "Update",
+            "fieldsV1": {"f:spec": {"f:note": {}}},
+            "time": str(version),
+        }
+        metadata = {"name": "example-myapp", "namespace": "default", "resourceVersion": str(version)}
+        app = {"apiVersion": "myorg.io/v1", "kind": "MyApp", "metadata": {**metadata, "managedFields": [entry]}}
+        peer.on("GET", PATH, answer(200, {**app, "spec": {"version": "0", "note": f"note {version}"}}))
+    served = {"kind": "APIResourceList", "resources": [{"name": "myapps", "kind": "MyApp", "namespaced": True}]}
+    peer.on("GET", "/apis/myorg.io/v1", answer(200, served))
+    peer.on("PUT", PATH, *[answer(409, LOST)] * conflicts, answer(200, {**app, "spec": {"version": "now"}}))
+    cluster = {"name": "c", "cluster": {"server": peer.url}}
+    context = {"name": "c", "context": {"cluster": "c", "user": "u"}}
+    users = [{"name": "u", "user": {}}]
+    content = {"clusters": [cluster], "users": users, "contexts": [context], "current-context": "c"}
+    kubeconfig.write_text(yaml.safe_dump(content))
+
+
+@pytest.mark.parametrize("name", ["update_typed.py", "update_untyped.py"])
+async def test_after_a_conflict_the_object_is_read_again(peer: Any, answer: Any, tmp_path: Path, name: str) -> None:
+    rival(peer, answer, 1, tmp_path / "config")
+    code, out, err = await run(name, str(tmp_path / "config"))
+    assert (code, out) == (0, "spec.version is now now, at resourceVersion 1\n")
+    assert err.startswith("conflict in attempt 1 of 5")
+    writes = peer.asked_for("PUT", PATH)
+    assert [write.body["metadata"]["resourceVersion"] for write in writes] == ["0", "1"]
+    assert [write.body["spec"]["note"] for write in writes] == ["note 0", "note 1"]
+    assert writes[1].at - writes[0].at >= 1.0
+    if name == "update_typed.py":
+        assert '.spec.note: "note 0" -> "note 1" by rival' in err
+
+
 @pytest.mark.slow
-async def test_conflicts_without_end_are_no_failure(client: Client, apiserver: Any) -> None:
-    """A mutating write by somebody else lands between every read and its write."""
-    names = ("update_typed.py", "update_untyped.py")
-    done = asyncio.Event()
-
-    async def rival() -> None:
-        count = 0
-        while not done.is_set():
-            count += 1
-            await client.patch(MY_APP, "example-myapp", {"spec": {"note": f"rival {count}"}}, field_manager="rival")
-
-    rivals = [asyncio.ensure_future(rival()) for _ in range(2)]
-    results = await asyncio.gather(*[run(name, apiserver.kubeconfig) for name in names])
-    done.set()
-    await asyncio.gather(*rivals)
-    for code, out, err in results:
-        lost = [line for line in err.splitlines() if line.startswith("conflict in attempt")]
-        assert (code == 2) == (len(lost) == 5)
-        assert (code == 0) == out.startswith("spec.version is now")
+@pytest.mark.parametrize("name", ["update_typed.py", "update_untyped.py"])
+async def test_after_five_conflicts_it_gives_up(peer: Any, answer: Any, tmp_path: Path, name: str) -> None:
+    rival(peer, answer, 5, tmp_path / "config")
+    code, out, err = await run(name, str(tmp_path / "config"))
+    assert (code, out) == (2, "")
+    assert err.splitlines()[-1] == "given up after 5 conflicts: the object has been modified"
+    assert len(peer.asked_for("PUT", PATH)) == 5
 
 
-async def test_the_operator_keeps_the_status_in_step(client: Client, apiserver: Any) -> None:
+async def test_the_operator_keeps_the_status_in_step(served: Client, apiserver: Any) -> None:
     process = await start("myapp_operator.py", apiserver.kubeconfig)
-    async with asyncio.timeout(30), client.watch(MY_APP) as events:
-        await client.patch(MY_APP, "example-myapp", {"spec": {"version": "9", "replicas": 4}})
+    async with asyncio.timeout(30), served.watch(MY_APP) as events:
+        await served.patch(MY_APP, "example-myapp", {"spec": {"version": "9", "replicas": 4}})
         async for event in events:
             app = event.object
             if app.get("status", {}).get("version") == "9":
@@ -128,6 +154,6 @@ async def test_the_operator_keeps_the_status_in_step(client: Client, apiserver: 
     process.send_signal(signal.SIGTERM)
     _, err = await process.communicate()
     assert process.returncode == 0, err.decode()
-    assert (await client.get(MY_APP, "example-myapp"))["metadata"]["resourceVersion"] == app["metadata"][
+    assert (await served.get(MY_APP, "example-myapp"))["metadata"]["resourceVersion"] == app["metadata"][
         "resourceVersion"
     ]
