@@ -331,6 +331,18 @@ async def test_unconfirmed_write_stops_the_store(tmp_path: Path, disk: FaultyDis
     await store.close()
 
 
+async def test_unconfirmed_compaction_stops_the_store(tmp_path: Path, disk: FaultyDisk) -> None:
+    store = await SQLiteStore.open(tmp_path / "store.db", vfs=disk.vfs_name)
+    await store.swap(b"a", 0, b"1")
+    await store.swap(b"a", 2, b"2")
+    disk.unsynced = True
+    await store.compact(3)
+    with pytest.raises(StoreUnavailable, match="did not confirm a write"):
+        await store.swap(b"a", 3, b"3")
+    assert await store.get(b"a") == KeyValue(b"a", b"2", 2, 3)
+    await store.close()
+
+
 async def test_compaction_resumes_after_a_full_disk(tmp_path: Path, disk: FaultyDisk) -> None:
     path = tmp_path / "store.db"
     store = await SQLiteStore.open(path, vfs=disk.vfs_name)

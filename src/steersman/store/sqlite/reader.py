@@ -6,6 +6,7 @@ values as the columns of one row.
 
 from __future__ import annotations
 
+import contextlib
 from collections.abc import Sequence
 from itertools import islice
 from typing import Any
@@ -87,7 +88,8 @@ class Reader:
         ]
 
     def close(self) -> None:
-        self._connection.close()
+        with contextlib.suppress(apsw.Error):
+            self._connection.close()
 
     def _row(self, sql: str, parameters: Sequence[int | bytes | None]) -> tuple[Any, ...]:
         rows: list[tuple[Any, ...]] = self._connection.execute(sql, parameters).fetchall()

@@ -206,16 +206,20 @@ class SQLiteStore:
     def _batch_failed(self, batch: Batch, error: StoreError) -> None:
         """Fail the swaps; but if one may be too large for all, try each by itself."""
         if is_final(error):
-            self._broken = error
-            for swap in (*batch.swaps, *self._queue):
-                swap.fail(error)
-            self._queue.clear()
-        elif len(batch.swaps) > 1 and depends_on_size(error):
+            self._break(error)
+        if len(batch.swaps) > 1 and depends_on_size(error):
             self._queue.extendleft(reversed(batch.swaps))
             self._alone = len(batch.swaps)
         else:
             for swap in batch.swaps:
                 swap.fail(error)
+
+    def _break(self, error: StoreError) -> None:
+        """Accept no more writes, as what the file holds is not known any more."""
+        self._broken = error
+        for swap in self._queue:
+            swap.fail(error)
+        self._queue.clear()
 
     def _refuse(self, swap: Swap) -> None:
         try:
@@ -247,6 +251,9 @@ class SQLiteStore:
         else:
             # Nothing depends on it: it is tried again after the next write that works.
             self._sweep_failed = True
+            reason = explain(error, self._files.path)
+            if is_final(reason):
+                self._break(reason)
         self._schedule()
 
     # Reading

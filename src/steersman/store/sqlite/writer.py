@@ -19,8 +19,9 @@ SLICE_REVISIONS = 512
 
 _COLUMNS = 6
 _SIZES = (1, 4, 16, 64, BATCH_ROWS)
-_WAL_PAGES = 1000
-_WAL_PAGES_LIMIT = 16 * _WAL_PAGES
+_PAGE = 4096
+_LOG_BYTES = 1000 * _PAGE
+_LOG_PAGES_LIMIT = 16_000
 
 
 def _insert(size: int) -> str:
@@ -36,14 +37,17 @@ class Writer:
 
     def __init__(self, connection: apsw.Connection) -> None:
         self._connection = connection
+        self._logged = 0
         # Checkpoints run after a batch has been answered (see `tidy`); this is for one that fills the log alone.
-        connection.execute(f"PRAGMA wal_autocheckpoint = {_WAL_PAGES_LIMIT}")
+        connection.execute(f"PRAGMA wal_autocheckpoint = {_LOG_PAGES_LIMIT}")
 
     def insert(self, events: Sequence[StoreEvent]) -> None:
         """Add at most BATCH_ROWS versions durably: all or, raising apsw.Error, none."""
+        logged = 2 * _PAGE
         parameters: list[int | bytes | None] = []
         for event in events:
             value = event.value
+            logged += len(event.key) * 2 + len(value or b"")
             parameters += (
                 event.revision,
                 event.key,
@@ -55,6 +59,7 @@ class Writer:
         size = next(size for size in _SIZES if size >= len(events))
         parameters += [None] * (_COLUMNS * (size - len(events)))
         self._connection.execute(_INSERTS[size], parameters)
+        self._logged += logged
 
     def sweep(self, swept: int, to: int, compacted: int) -> None:
         """Remove what compacting from `swept` to `to` makes unreadable, and record how far compaction got.
@@ -74,18 +79,22 @@ class Writer:
                 (swept, to),
             )
             connection.execute("UPDATE compaction SET compacted = ?, swept = ?", (compacted, to))
+        self._logged += (to - swept + 2) * _PAGE // 2
 
     def tidy(self) -> None:
-        """Copy the log back into the file when it has grown to some 4 MB; it is used from the start again then.
+        """Copy the log back into the file when it has grown by some 4 MB; it is used from the start again then.
 
-        A checkpoint that fails leaves the log as it is, with everything in it durable; the next one tries again.
+        How much it has grown is estimated, as asking SQLite would cost the GIL after every batch. A checkpoint that
+        fails leaves the log as it is, with everything in it durable; the next one tries again.
         """
-        with contextlib.suppress(apsw.Error):
-            pages, copied = self._connection.wal_checkpoint(mode=apsw.SQLITE_CHECKPOINT_NOOP)
-            if pages - copied >= _WAL_PAGES:
+        if self._logged >= _LOG_BYTES:
+            self._logged = 0
+            with contextlib.suppress(apsw.Error):
                 self._connection.wal_checkpoint(mode=apsw.SQLITE_CHECKPOINT_PASSIVE)
 
     def close(self) -> None:
+        """Empty the log and close; a disk that fails now costs nothing, for what was acknowledged is durable."""
         with contextlib.suppress(apsw.Error):
             self._connection.wal_checkpoint(mode=apsw.SQLITE_CHECKPOINT_TRUNCATE)
-        self._connection.close()
+        with contextlib.suppress(apsw.Error):
+            self._connection.close()
