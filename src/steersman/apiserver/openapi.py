@@ -1,4 +1,4 @@
-"""The OpenAPI documents of what the catalog serves: built when first asked for, kept as encoded bytes.
+"""The OpenAPI documents of what the catalog serves: built when first asked for, kept encoded and compressed.
 
 A document lives until the scopes it describes are replaced, so a change to one custom resource rebuilds the documents
 of its group version alone, and of the v2 document the part that describes them.
@@ -6,10 +6,13 @@ of its group version alone, and of the v2 document the part that describes them.
 
 from __future__ import annotations
 
+import asyncio
+import gzip
 import hashlib
-from collections.abc import Callable, Iterable, Sequence
+import zlib
+from collections.abc import AsyncIterator, Callable, Iterable, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, TypeVar
 
 from steersman.api import kinds
 from steersman.apimachinery.codec import json as codec
@@ -27,28 +30,41 @@ from steersman.apiserver.scope import ResourceScope
 
 Scopes = tuple[ResourceScope, ...]
 GroupVersion = tuple[str, str]
-_SCALE = GroupVersionKind("autoscaling", "v1", "Scale")
+_FASTEST = 1
+_TURN = 0.01
 
 
 @dataclass(frozen=True, slots=True)
 class Document:
-    """Encoded bytes and the hash that names them: SHA-512 in upper-case hexadecimal, as upstream has it."""
+    """A document, kept compressed: the text repeats itself so much that a tenth of the memory or less will do.
 
-    body: bytes
+    `hash` is the SHA-512 of the body in upper-case hexadecimal, as upstream has it.
+    """
+
+    packed: bytes
     hash: str
+
+    @property
+    def body(self) -> bytes:
+        """The bytes before compression."""
+        return gzip.decompress(self.packed)
 
 
 def _document(body: bytes) -> Document:
-    return Document(body, hashlib.sha512(body).hexdigest().upper())
+    packed = gzip.compress(body, compresslevel=_FASTEST, mtime=0)
+    return Document(packed, hashlib.sha512(body).hexdigest().upper())
 
 
 @dataclass(frozen=True, slots=True)
 class _Part:
-    """What some scopes add to the v2 document: the inside of `paths` and of `definitions`, encoded."""
+    """A part of the v2 document: the inside of `paths` and of `definitions`, encoded and compressed.
 
-    scopes: Scopes
-    paths: bytes
-    definitions: bytes
+    Parts that depend on equal things are equal.
+    """
+
+    depends_on: object
+    packed_paths: bytes
+    packed_definitions: bytes
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,31 +73,48 @@ class _Encoding:
 
     paths: Callable[[dict[str, Any]], bytes]
     definitions: Callable[[dict[str, Any]], bytes]
-    join: Callable[[Sequence[_Part]], bytes]
+    join: Callable[[Sequence[bytes], Sequence[bytes]], bytes]
 
 
 def _inside(value: dict[str, Any]) -> bytes:
     return codec.encode(value)[1:-1]
 
 
-def _join_json(parts: Sequence[_Part]) -> bytes:
-    paths = b",".join(part.paths for part in parts if part.paths)
-    definitions = b",".join(part.definitions for part in parts if part.definitions)
-    return b'{%b,"paths":{%b},"definitions":{%b}}' % (_inside(v2.frame()), paths, definitions)
+def _join_json(paths: Sequence[bytes], definitions: Sequence[bytes]) -> bytes:
+    all_paths, all_definitions = (b",".join(filter(None, parts)) for parts in (paths, definitions))
+    return b'{%b,"paths":{%b},"definitions":{%b}}' % (_inside(v2.frame()), all_paths, all_definitions)
 
 
-def _join_protobuf(parts: Sequence[_Part]) -> bytes:
-    paths = b"".join(part.paths for part in parts)
-    definitions = b"".join(part.definitions for part in parts)
-    return v2_protobuf.document(v2.frame(), paths, definitions)
+def _join_protobuf(paths: Sequence[bytes], definitions: Sequence[bytes]) -> bytes:
+    return v2_protobuf.document(v2.frame(), b"".join(paths), b"".join(definitions))
 
 
 _JSON = _Encoding(_inside, _inside, _join_json)
 _PROTOBUF = _Encoding(v2_protobuf.paths, v2_protobuf.definitions, _join_protobuf)
 
 
+def _assemble(encoding: _Encoding, parts: Sequence[_Part]) -> Document:
+    paths = [zlib.decompress(part.packed_paths) for part in parts]
+    definitions = [zlib.decompress(part.packed_definitions) for part in parts]
+    return _document(encoding.join(paths, definitions))
+
+
+_Item = TypeVar("_Item")
+
+
+async def _unhurried(items: Iterable[_Item]) -> AsyncIterator[_Item]:
+    """The items, with a turn for everyone else whenever what is done with them has taken `_TURN` seconds."""
+    loop = asyncio.get_running_loop()
+    began = loop.time()
+    for item in items:
+        yield item
+        if loop.time() - began > _TURN:
+            await asyncio.sleep(0)
+            began = loop.time()
+
+
 class OpenAPI:
-    """Documents by group version (v3), and of all (v2). Everything here is synchronous and bound to one event loop."""
+    """Documents by group version (v3), and of all (v2), of one catalog, for use on its event loop."""
 
     def __init__(self, catalog: Catalog) -> None:
         self._catalog = catalog
@@ -94,17 +127,22 @@ class OpenAPI:
         self._index: bytes | None = None
         self._v2: dict[_Encoding, Document] = {}
 
-    def v3_index(self) -> bytes:
+    async def v3_index(self) -> bytes:
         """The index of all v3 documents, each with its hash."""
         self._refresh()
-        if self._index is None:
-            urls = {}
-            for path in sorted(self._keys):
-                document = self.v3(path)
-                assert document is not None
-                urls[path] = {"serverRelativeURL": f"/openapi/v3/{path}?hash={document.hash}"}
-            self._index = codec.encode({"paths": urls})
+        while self._index is None:
+            generation = self._generation
+            async for path in _unhurried(sorted(self._keys)):
+                self.v3(path)
+            self._refresh()
+            if generation == self._generation:
+                self._index = codec.encode({"paths": {path: self._entry(path) for path in sorted(self._keys)}})
         return self._index
+
+    def _entry(self, path: str) -> dict[str, str]:
+        document = self.v3(path)
+        assert document is not None
+        return {"serverRelativeURL": f"/openapi/v3/{path}?hash={document.hash}"}
 
     def v3(self, path: str) -> Document | None:
         """The document of a path such as `apis/apps/v1`; None when nothing of that name is served."""
@@ -118,13 +156,13 @@ class OpenAPI:
         self._v3[path] = (self._keys[path], document)
         return document
 
-    def v2_json(self) -> Document:
+    async def v2_json(self) -> Document:
         """The v2 document as JSON."""
-        return self._v2_in(_JSON)
+        return await self._v2_in(_JSON)
 
-    def v2_protobuf(self) -> Document:
+    async def v2_protobuf(self) -> Document:
         """The v2 document as protobuf."""
-        return self._v2_in(_PROTOBUF)
+        return await self._v2_in(_PROTOBUF)
 
     def _refresh(self) -> None:
         """Drop what no longer describes what the catalog serves."""
@@ -141,23 +179,22 @@ class OpenAPI:
         self._v3 = {
             path: found for path, found in self._v3.items() if path in self._keys and found[0] == self._keys[path]
         }
-        self._parts = {key: part for key, part in self._parts.items() if part.scopes == self._part_scopes(key[1])}
+        self._parts = {key: part for key, part in self._parts.items() if part.depends_on == self._dependency(key[1])}
 
     def _content(self, path: str) -> dict[str, Any]:
         """The content of a v3 document that there is."""
         group_version = _parse(path)
         if group_version is None:
             return v3.document([_server_operation(path)], _builtin_schemas(), custom=False)
-        scopes = self._scopes[group_version]
-        custom = self._is_custom(group_version)
-        found = [*self._operations(scopes)]
-        if not custom:
-            found.append(server_routes.version_resources(*group_version))
-        return v3.document(found, {**kinds.schemas(), **_custom_schemas(scopes, v2=False)}, custom=custom)
+        schemas = {**kinds.schemas(), **_custom_schemas(self._scopes[group_version], v2=False)}
+        return v3.document(self._operations_in(group_version), schemas, custom=self._is_custom(group_version))
 
-    def _operations(self, scopes: Scopes) -> Iterable[Operation]:
-        for scope in scopes:
-            yield from operations(self._describe(scope))
+    def _operations_in(self, group_version: GroupVersion) -> list[Operation]:
+        scopes = self._scopes[group_version]
+        found = [operation for scope in scopes for operation in operations(self._describe(scope))]
+        if not self._is_custom(group_version):
+            found.append(server_routes.version_resources(*group_version))
+        return found
 
     def _describe(self, scope: ResourceScope) -> ResourceDescription:
         model, list_model = self._model(scope, scope.kind), self._model(scope, scope.list_kind)
@@ -190,36 +227,39 @@ class OpenAPI:
             return model_name(group, version, kind)
         return self._models.get(GroupVersionKind(group, version, kind), "")
 
-    def _v2_in(self, encoding: _Encoding) -> Document:
-        """The v2 document: built-in kinds first, then each group version with custom resources."""
+    async def _v2_in(self, encoding: _Encoding) -> Document:
+        """The v2 document: a part for the server and for all built-in schemas, and one for each group version."""
         self._refresh()
-        if encoding not in self._v2:
-            custom = [key for key, scopes in self._scopes.items() if any(scope.custom for scope in scopes)]
-            self._v2[encoding] = _document(encoding.join([self._part(encoding, key) for key in (None, *custom)]))
+        while encoding not in self._v2:
+            generation = self._generation
+            parts = [self._part(encoding, key) async for key in _unhurried([None, *self._scopes])]
+            document = await asyncio.to_thread(_assemble, encoding, parts)
+            self._refresh()
+            if generation == self._generation:
+                self._v2[encoding] = document
         return self._v2[encoding]
 
     def _part(self, encoding: _Encoding, key: GroupVersion | None) -> _Part:
-        """One group version's custom resources, or with None all built-in kinds."""
         found = self._parts.get((encoding, key))
         if found is None:
-            scopes = self._part_scopes(key)
-            paths = encoding.paths(v2.paths([*self._operations(scopes), *(() if key else self._server_operations())]))
-            definitions = encoding.definitions(_custom_schemas(scopes, v2=True) if key else _builtin_definitions())
-            found = self._parts[encoding, key] = _Part(scopes, paths, definitions)
+            if key is None:
+                found_operations, definitions = self._server_operations(), _builtin_definitions()
+            else:
+                found_operations = self._operations_in(key)
+                definitions = _custom_schemas(self._scopes[key], v2=True)
+            packed_paths = zlib.compress(encoding.paths(v2.paths(found_operations)), _FASTEST)
+            packed_definitions = zlib.compress(encoding.definitions(definitions), _FASTEST)
+            found = self._parts[encoding, key] = _Part(self._dependency(key), packed_paths, packed_definitions)
         return found
 
-    def _part_scopes(self, key: GroupVersion | None) -> Scopes:
+    def _dependency(self, key: GroupVersion | None) -> object:
+        """What a part of the v2 document depends on."""
         if key is None:
-            return tuple(scope for scopes in self._scopes.values() for scope in scopes if not scope.custom)
-        return tuple(scope for scope in self._scopes.get(key, ()) if scope.custom)
+            return [path for path in self._keys if _parse(path) is None]
+        return self._scopes.get(key)
 
-    def _server_operations(self) -> Iterable[Operation]:
-        for path in self._keys:
-            group_version = _parse(path)
-            if group_version is None:
-                yield _server_operation(path)
-            elif not self._is_custom(group_version):
-                yield server_routes.version_resources(*group_version)
+    def _server_operations(self) -> list[Operation]:
+        return [_server_operation(path) for path in self._keys if _parse(path) is None]
 
     def _is_custom(self, group_version: GroupVersion) -> bool:
         return all(scope.custom for scope in self._scopes[group_version])

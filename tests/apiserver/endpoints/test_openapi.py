@@ -74,7 +74,7 @@ async def test_every_document_of_the_index_is_served_at_its_address(http: aiohtt
         async with http.get(entry["serverRelativeURL"], allow_redirects=False) as answer:
             assert answer.status == 200
             assert answer.headers["Cache-Control"] == "public, immutable"
-            assert answer.headers["Vary"] == "Accept"
+            assert answer.headers["Vary"] == "Accept, Accept-Encoding"
             assert "Expires" in answer.headers
             document = await answer.json()
             assert all(item.startswith(f"/{path}/") for item in document["paths"])
@@ -175,11 +175,21 @@ async def test_etags(http: aiohttp.ClientSession, path: str) -> None:
 )
 async def test_negotiation(http: aiohttp.ClientSession, path: str, accept: str, content_type: str | None) -> None:
     async with http.get(path, headers={"Accept": accept}) as answer:
-        assert answer.headers["Vary"] == "Accept"
+        assert answer.headers["Vary"] == "Accept, Accept-Encoding"
         if content_type is None:
             assert (answer.status, await answer.read()) == (406, b"")
         else:
             assert (answer.status, answer.content_type) == (200, content_type)
+
+
+@pytest.mark.parametrize(
+    ("accepted", "encoding"),
+    [("gzip", "gzip"), ("deflate, gzip;q=0.5", "gzip"), ("gzip;q=0", None), ("identity", None), ("br", None)],
+)
+async def test_compression(http: aiohttp.ClientSession, accepted: str, encoding: str | None) -> None:
+    async with http.get("/openapi/v3/version", headers={"Accept-Encoding": accepted}) as answer:
+        assert answer.headers.get("Content-Encoding") == encoding
+        assert "/version/" in (await answer.json())["paths"]
 
 
 async def test_built_in_kinds_can_be_found_by_their_kind(http: aiohttp.ClientSession) -> None:

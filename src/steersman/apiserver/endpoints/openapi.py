@@ -20,20 +20,20 @@ _V2_PROTOBUF_OLD = "application/com.github.proto-openapi.spec.v2@v1.0+protobuf"
 _ANY = frozenset({"*/*", "application/*"})
 _YEAR = 365 * 24 * 60 * 60
 _NO_CACHE = ("Cache-Control", "no-cache, private")
-_VARY = ("Vary", "Accept")
+_VARY = ("Vary", "Accept, Accept-Encoding")
 
 
-def v2(core: Core, x: Exchange) -> Answer:
+async def v2(core: Core, x: Exchange) -> Answer:
     """GET /openapi/v2: JSON, or the protobuf form that client-go asks for; 406 for anything else."""
     choice = _choose(x, {JSON: JSON, V2_PROTOBUF: V2_PROTOBUF, _V2_PROTOBUF_OLD: V2_PROTOBUF})
     if choice is None:
         return _not_acceptable()
     documents = _documents(core)
-    document = documents.v2_protobuf() if choice == V2_PROTOBUF else documents.v2_json()
+    document = await (documents.v2_protobuf() if choice == V2_PROTOBUF else documents.v2_json())
     return _answer(x, document, choice, (_NO_CACHE, _VARY))
 
 
-def v3(core: Core, x: Exchange, rest: str) -> Answer:
+async def v3(core: Core, x: Exchange, rest: str) -> Answer:
     """GET /openapi/v3, the index (`rest` ""), or the document of `rest`, such as `apis/apps/v1`.
 
     The index is JSON whatever Accept says, with upstream's text/plain. A document asked for by its hash may be cached
@@ -42,7 +42,7 @@ def v3(core: Core, x: Exchange, rest: str) -> Answer:
     documents = _documents(core)
     if not rest:
         content_type = ("Content-Type", "text/plain; charset=utf-8")
-        return Response(200, (_NO_CACHE, content_type), documents.v3_index())
+        return Response(200, (_NO_CACHE, content_type), await documents.v3_index())
     if _choose(x, {JSON: JSON}) is None:
         return _not_acceptable()
     document = documents.v3(rest)
@@ -79,7 +79,18 @@ def _answer(x: Exchange, document: Document, media_type: str, headers: tuple[tup
     etag = _etag(document)
     if _matches(x.request.headers.get("if-none-match", ""), etag):
         return Response(304, (*headers, ("ETag", etag)))
-    return Response(200, (*headers, ("Content-Type", media_type), ("ETag", etag)), document.body)
+    headers = (*headers, ("Content-Type", media_type), ("ETag", etag))
+    if _accepts_gzip(x.request.headers.get("accept-encoding", "")):
+        return Response(200, (*headers, ("Content-Encoding", "gzip")), document.packed)
+    return Response(200, headers, document.body)
+
+
+def _accepts_gzip(header: str) -> bool:
+    """Whether an Accept-Encoding header names gzip, and does not refuse it."""
+    for term in parse_accept(header):
+        if term.type == "gzip":
+            return term.parameters.get("q", "1").strip("0.") != ""
+    return False
 
 
 def _matches(condition: str, etag: str) -> bool:
