@@ -1,12 +1,13 @@
 """What is read from the file: the changes of a span of revisions, and values by revision.
 
 As for writing, each step of a statement costs the GIL. So a statement here returns one row: changes as one JSON text,
-values as the columns of one row.
+values joined into one, with their lengths. (SQLite joins blobs as text without looking at the bytes.)
 """
 
 from __future__ import annotations
 
 import contextlib
+from array import array
 from collections.abc import Sequence
 from itertools import islice
 from typing import Any
@@ -20,13 +21,12 @@ from steersman.store.sqlite.errors import Damaged
 
 HISTORY_CHUNK = 64
 
-# The statement cache of apsw takes SQL of up to 16 KB.
-_VALUES_CHUNK = 256
-_SIZES = (1, 8, HISTORY_CHUNK, _VALUES_CHUNK)
-_VALUES = {
-    size: "SELECT " + ",".join(["(SELECT value FROM versions WHERE revision = ?)"] * size)  # noqa: S608
-    for size in _SIZES
-}
+_VALUES_CHUNK = 128
+_VALUE = "SELECT value FROM versions WHERE revision = ?"
+_VALUES = (
+    "SELECT CAST(group_concat(versions.value, '') AS BLOB), group_concat(coalesce(length(versions.value), -1))"
+    " FROM carray(?) AS wanted LEFT JOIN versions ON versions.revision = wanted.value"
+)
 _CHANGES = (
     "SELECT json_group_array(json_array(revision, hex(key), create_revision, previous_revision, deleted))"
     " FROM (SELECT * FROM versions INDEXED BY changes"
@@ -57,16 +57,23 @@ class Reader:
 
     def values(self, wanted: Sequence[Wanted]) -> list[KeyValue]:
         """Versions that are known to be kept and not deletions, in the order wanted. Raises Damaged, apsw.Error."""
+        if len(wanted) == 1:
+            ((key, revision, created),) = wanted
+            row = self._connection.execute(_VALUE, (revision,)).fetchone()
+            if row is None or row[0] is None:
+                raise self._missing(revision)
+            return [KeyValue(key, row[0], created, revision)]
         found: list[KeyValue] = []
         rest = iter(wanted)
         while chunk := list(islice(rest, _VALUES_CHUNK)):
-            size = next(size for size in _SIZES if size >= len(chunk))
-            revisions: list[int | None] = [revision for _, revision, _ in chunk]
-            revisions += [None] * (size - len(chunk))
-            for (key, revision, created), value in zip(chunk, self._row(_VALUES[size], revisions), strict=False):
-                if value is None:
-                    raise Damaged(f"{self._path} is damaged (revision {revision} is missing); restore a backup")
-                found.append(KeyValue(key, value, created, revision))
+            revisions = array("q", [revision for _, revision, _ in chunk])
+            joined, lengths = self._row(_VALUES, (apsw.carray(revisions),))
+            at = 0
+            for (key, revision, created), length in zip(chunk, map(int, lengths.split(",")), strict=True):
+                if length < 0:
+                    raise self._missing(revision)
+                found.append(KeyValue(key, joined[at : at + length], created, revision))
+                at += length
         return found
 
     def undo(self, after: int, to: int, start: bytes, end: bytes) -> list[Change]:
@@ -91,6 +98,9 @@ class Reader:
         with contextlib.suppress(apsw.Error):
             self._connection.close()
 
-    def _row(self, sql: str, parameters: Sequence[int | bytes | None]) -> tuple[Any, ...]:
+    def _missing(self, revision: int) -> Damaged:
+        return Damaged(f"{self._path} is damaged (revision {revision} is missing); restore a backup")
+
+    def _row(self, sql: str, parameters: Sequence[Any]) -> tuple[Any, ...]:
         rows: list[tuple[Any, ...]] = self._connection.execute(sql, parameters).fetchall()
         return rows[0]
