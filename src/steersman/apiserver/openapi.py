@@ -186,12 +186,11 @@ class OpenAPI:
         group_version = _parse(path)
         if group_version is None:
             return v3.document([_server_operation(path)], _builtin_schemas(), custom=False)
-        schemas = {**kinds.schemas(), **_custom_schemas(self._scopes[group_version], v2=False)}
+        schemas = {**kinds.schemas(), **_custom_schemas(self._in(group_version), v2=False)}
         return v3.document(self._operations_in(group_version), schemas, custom=self._is_custom(group_version))
 
     def _operations_in(self, group_version: GroupVersion) -> list[Operation]:
-        scopes = self._scopes[group_version]
-        found = [operation for scope in scopes for operation in operations(self._describe(scope))]
+        found = [item for scope in self._in(group_version) for item in operations(self._describe(scope))]
         if not self._is_custom(group_version):
             found.append(server_routes.version_resources(*group_version))
         return found
@@ -246,7 +245,7 @@ class OpenAPI:
                 found_operations, definitions = self._server_operations(), _builtin_definitions()
             else:
                 found_operations = self._operations_in(key)
-                definitions = _custom_schemas(self._scopes[key], v2=True)
+                definitions = _custom_schemas(self._in(key), v2=True)
             packed_paths = zlib.compress(encoding.paths(v2.paths(found_operations)), _FASTEST)
             packed_definitions = zlib.compress(encoding.definitions(definitions), _FASTEST)
             found = self._parts[encoding, key] = _Part(self._dependency(key), packed_paths, packed_definitions)
@@ -256,13 +255,17 @@ class OpenAPI:
         """What a part of the v2 document depends on."""
         if key is None:
             return [path for path in self._keys if _parse(path) is None]
-        return self._scopes.get(key)
+        return self._in(key)
 
     def _server_operations(self) -> list[Operation]:
         return [_server_operation(path) for path in self._keys if _parse(path) is None]
 
     def _is_custom(self, group_version: GroupVersion) -> bool:
-        return all(scope.custom for scope in self._scopes[group_version])
+        return all(scope.custom for scope in self._in(group_version))
+
+    def _in(self, group_version: GroupVersion) -> Scopes:
+        """The scopes of a group version: none when it has gone while documents were being built."""
+        return self._scopes.get(group_version, ())
 
 
 def _document_keys(served: dict[GroupVersion, Scopes]) -> dict[str, object]:

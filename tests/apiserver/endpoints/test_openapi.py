@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import AsyncIterator
 from typing import Any
 
@@ -200,3 +201,26 @@ async def test_built_in_kinds_can_be_found_by_their_kind(http: aiohttp.ClientSes
     schema = document["components"]["schemas"]["io.k8s.api.core.v1.ConfigMap"]
     assert schema["properties"]["metadata"]["allOf"][0]["$ref"].endswith(".ObjectMeta")
     assert STATUS in document["components"]["schemas"]
+
+
+async def test_documents_asked_for_while_definitions_come_and_go(http: aiohttp.ClientSession) -> None:
+    await define(http, definition())
+
+    async def ask() -> None:
+        for _ in range(3):
+            for path in ("/openapi/v3", "/openapi/v2", f"/openapi/v3/{ORDERS}"):
+                async with http.get(path) as answer:
+                    assert answer.status in (200, 404)
+                    await answer.read()
+
+    asking = [asyncio.ensure_future(ask()) for _ in range(3)]
+    for number in range(5):
+        await define(http, definition(f"things{number}", f"Thing{number}"))
+    await until(http, b'"DELETED"', "DELETE", f"{CRDS}/orders.shop.example.org")
+    await asyncio.gather(*asking)
+    schemas = (await get(http, f"/openapi/v3/{ORDERS}"))["components"]["schemas"]
+    assert ORDER not in schemas
+    assert {f"org.example.shop.v1.Thing{number}" for number in range(5)} <= set(schemas)
+    assert {name for name in (await get(http, "/openapi/v2"))["definitions"] if name.startswith("org.")} == {
+        name for name in schemas if name.startswith("org.")
+    }
