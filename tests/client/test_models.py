@@ -149,6 +149,15 @@ def test_a_new_object_states_its_kind_and_its_defaults_but_no_status() -> None:
     assert app.status.ready == 0
 
 
+def test_null_stands_for_an_absent_field() -> None:
+    obj = {**stored(version="1"), "status": {"conditions": None, "ready": 1, "lastSeen": None, "else": None}}
+    app = MyApp.from_wire(copy.deepcopy(obj))
+    assert app.status.conditions == []
+    assert app.to_wire()["status"] == {"conditions": None, "ready": 1, "lastSeen": None}
+    app.status.conditions.append(Condition(type="Ready", status="True", reason="R"))
+    assert len(app.to_wire()["status"]["conditions"]) == 1
+
+
 def test_objects_are_equal_by_their_fields() -> None:
     assert MyApp.from_wire(stored(version="1")) == MyApp.from_wire(stored(version="1"))
     assert MyApp.from_wire(stored(version="1")) != MyApp.from_wire(stored(version="2"))

@@ -10,7 +10,7 @@ from collections.abc import Callable, Mapping
 from datetime import UTC, datetime
 from typing import Annotated, Any, ClassVar, Generic, Self, TypeVar, cast
 
-from pydantic import BaseModel, ConfigDict, Field, PlainSerializer, PrivateAttr, ValidationError
+from pydantic import BaseModel, ConfigDict, Field, PlainSerializer, PrivateAttr, ValidationError, model_validator
 from pydantic.alias_generators import to_camel
 
 from steersman.client.errors import DecodeError
@@ -38,12 +38,22 @@ MicroTime = Annotated[datetime, PlainSerializer(_micro_time, when_used="json")]
 
 
 class Model(BaseModel):
-    """A base for parts of objects: camelCase on the wire, snake_case in Python, unknown fields allowed."""
+    """A base for parts of objects: camelCase on the wire, snake_case in Python, unknown fields allowed.
+
+    A null on the wire stands for an absent field, as it does for Go: servers send it for empty lists.
+    """
 
     omit_defaults: ClassVar[bool] = False
     """Whether a field that was never set and holds its default is left out of a new object too."""
 
     model_config = ConfigDict(alias_generator=to_camel, populate_by_name=True, extra="allow")
+
+    @model_validator(mode="before")
+    @classmethod
+    def _null_is_absent(cls, data: Any) -> Any:
+        if isinstance(data, dict) and None in data.values():
+            return {key: value for key, value in data.items() if value is not None}
+        return data
 
 
 class OwnerReference(Model):

@@ -101,18 +101,26 @@ class _Dump:
             if key not in tree:
                 continue
             value = getattr(model, name)
+            null = raw.get(key, 0) is None
+            if null and name not in model.model_fields_set and value == _default(field):
+                tree[key] = None
+                continue
             if value is None:
-                if raw.get(key, 0) is not None:
+                if not null:
                     del tree[key]
                 continue
             tree[key] = self.value(value, tree[key], raw.get(key))
             if key in raw or name in model.model_fields_set:
                 continue
-            if tree[key] == {} or (sparse and value == field.get_default(call_default_factory=True)):
+            if tree[key] == {} or (sparse and value == _default(field)):
                 del tree[key]
         if not shape.keeps_extra:
             tree.update((key, value) for key, value in raw.items() if key not in shape.known)
         return tree
+
+
+def _default(field: FieldInfo) -> Any:
+    return field.get_default(call_default_factory=True)
 
 
 class _Shape:

@@ -143,8 +143,7 @@ class Watch(Generic[T]):
                         yield event
             except (ApiError, TransportError, CredentialsError, NoMatch, DecodeError) as error:
                 delay = await self._after(error)
-            if delay:
-                await asyncio.sleep(delay)
+            await asyncio.sleep(delay)
 
     async def _session(self) -> AsyncGenerator[_Told, None]:
         """From connecting to the end of the connection."""
