@@ -26,14 +26,16 @@ def test_names_conversion_and_status_are_filled_in() -> None:
     assert definition["status"] == FRESH_STATUS
 
 
-def test_what_is_given_stays() -> None:
-    service: dict[str, Any] = {"name": "a", "namespace": "b"}
+def test_what_is_given_stays_and_a_service_gets_a_port() -> None:
+    service = {"name": "a", "namespace": "b"}
     webhook = {"clientConfig": {"service": service}}
     definition = crd(spec={"conversion": {"strategy": "Webhook", "webhook": webhook}})
     definition["spec"]["names"]["singular"] = "cogwheel"
+    before = definition["spec"]
     default_crd(definition)
     assert definition["spec"]["names"]["singular"] == "cogwheel"
-    assert service["port"] == 443
+    assert definition["spec"]["conversion"]["webhook"] == {"clientConfig": {"service": {**service, "port": 443}}}
+    assert before["conversion"]["webhook"] == {"clientConfig": {"service": {"name": "a", "namespace": "b"}}}
 
 
 def test_nothing_to_derive_names_from() -> None:

@@ -10,32 +10,39 @@ from typing import Any
 
 from steersman._util.gotext import quote
 from steersman.api.apiextensions.schema_rules import walk_schemas
-from steersman.apimachinery.schema.defaulting import copy_json
 from steersman.apimachinery.schema.formats import is_recognised
 
 Crd = dict[str, Any]
 
 
 def default_crd(crd: Crd) -> None:
-    """Fill in, in place: singular, listKind, conversion strategy None, a webhook service's port, stored versions."""
-    spec = crd.setdefault("spec", {})
-    names = spec.setdefault("names", {})
+    """Fill in, in place: singular, listKind, conversion strategy None, a webhook service's port, stored versions.
+
+    Nested objects are replaced, not changed.
+    """
+    spec, status = dict(crd.get("spec") or {}), dict(crd.get("status") or {})
+    crd["spec"], crd["status"] = spec, status
+    names = spec["names"] = dict(spec.get("names") or {})
     kind = names.get("kind") or ""
     if not names.get("singular") and kind:
         names["singular"] = kind.lower()
     if not names.get("listKind") and kind:
         names["listKind"] = f"{kind}List"
-    if spec.get("conversion") is None:
-        spec["conversion"] = {"strategy": "None"}
-    config = (spec["conversion"].get("webhook") or {}).get("clientConfig") or {}
-    service = config.get("service")
-    if service is not None and service.get("port") is None:
-        service["port"] = 443
-    status = crd.setdefault("status", {})
+    spec["conversion"] = _with_port(spec.get("conversion") or {"strategy": "None"})
     status.setdefault("conditions", None)
     status.setdefault("acceptedNames", {"plural": "", "kind": ""})
     if not status.get("storedVersions"):
-        status["storedVersions"] = [version["name"] for version in _storage_version(crd)]
+        status["storedVersions"] = _storage_version(crd)
+
+
+def _with_port(conversion: dict[str, Any]) -> dict[str, Any]:
+    """A conversion whose webhook's service, if it has one, has a port."""
+    webhook = conversion.get("webhook") or {}
+    config = webhook.get("clientConfig") or {}
+    service = config.get("service")
+    if service is None or service.get("port") is not None:
+        return conversion
+    return {**conversion, "webhook": {**webhook, "clientConfig": {**config, "service": {**service, "port": 443}}}}
 
 
 def prepare_crd_for_create(crd: Crd) -> None:
@@ -46,26 +53,25 @@ def prepare_crd_for_create(crd: Crd) -> None:
 
 def prepare_crd_for_update(crd: Crd, old: Mapping[str, Any]) -> None:
     """Take the status from the old object, in place, and note the storage version if it is new."""
-    crd["status"] = copy_json(old.get("status") or {})
+    crd["status"] = {**(old.get("status") or {})}
     _note_storage_version(crd)
 
 
 def prepare_crd_for_status_update(crd: Crd, old: Mapping[str, Any]) -> None:
     """Through /status only status changes: take the spec from the old object, in place."""
-    crd["spec"] = copy_json(old.get("spec") or {})
+    crd["spec"] = old.get("spec") or {}
 
 
-def _storage_version(crd: Mapping[str, Any]) -> list[dict[str, Any]]:
-    """The first version marked as storage, if any."""
+def _storage_version(crd: Mapping[str, Any]) -> list[str]:
+    """The name of the first version marked as storage, if any."""
     versions = (crd.get("spec") or {}).get("versions") or ()
-    return [version for version in versions if version.get("storage")][:1]
+    return [version.get("name") or "" for version in versions if version.get("storage")][:1]
 
 
 def _note_storage_version(crd: Crd) -> None:
-    stored = crd["status"].setdefault("storedVersions", [])
-    for version in _storage_version(crd):
-        if version.get("name") not in stored:
-            stored.append(version.get("name"))
+    stored = crd["status"].get("storedVersions") or []
+    missing = [name for name in _storage_version(crd) if name not in stored]
+    crd["status"]["storedVersions"] = [*stored, *missing]
 
 
 def crd_warnings(crd: Mapping[str, Any], old: Mapping[str, Any] | None = None) -> list[str]:
