@@ -16,7 +16,9 @@ Path = Callable[[Any], list[Any]]
 
 _KEY = re.compile(r"(?:\\.|[^.\[\]\\])+")
 _SLICE = re.compile(r"(-?\d*):(-?\d*)(?::(-?\d*))?")
-_FILTER = re.compile(r"""\?\(\s*@\.?(?P<path>[^\s=!<>)]*)\s*(?:(?P<op>==|!=|<=|>=|<|>)\s*(?P<value>"[^"]*"|'[^']*'|[^\s)]+)\s*)?\)""")
+_FILTER = re.compile(
+    r"""\?\(\s*@\.?(?P<path>[^\s=!<>)]*)\s*(?:(?P<op>==|!=|<=|>=|<|>)\s*(?P<value>"[^"]*"|'[^']*'|[^\s)]+)\s*)?\)"""
+)
 
 
 class JsonPathError(ValueError):

@@ -107,7 +107,9 @@ def validate_list_options(options: ListOptions) -> list[FieldError]:
     if match:
         if not options.resource_version:
             errors.append(
-                fe.forbidden("resourceVersionMatch", "resourceVersionMatch is forbidden unless resourceVersion is provided")
+                fe.forbidden(
+                    "resourceVersionMatch", "resourceVersionMatch is forbidden unless resourceVersion is provided"
+                )
             )
         if options.continue_token:
             errors.append(
@@ -117,7 +119,9 @@ def validate_list_options(options: ListOptions) -> list[FieldError]:
             errors.append(fe.not_supported("resourceVersionMatch", match, ("Exact", "NotOlderThan", "")))
         if match == "Exact" and options.resource_version == "0":
             errors.append(
-                fe.forbidden("resourceVersionMatch", 'resourceVersionMatch "exact" is forbidden for resourceVersion "0"')
+                fe.forbidden(
+                    "resourceVersionMatch", 'resourceVersionMatch "exact" is forbidden for resourceVersion "0"'
+                )
             )
     if options.send_initial_events is not None:
         errors.append(fe.forbidden("sendInitialEvents", "sendInitialEvents is forbidden for list"))
@@ -130,11 +134,16 @@ def _watch_errors(options: ListOptions) -> list[FieldError]:
     if options.send_initial_events is not None:
         if match != "NotOlderThan":
             errors.append(
-                fe.forbidden("resourceVersionMatch", "sendInitialEvents requires setting resourceVersionMatch to NotOlderThan")
+                fe.forbidden(
+                    "resourceVersionMatch", "sendInitialEvents requires setting resourceVersionMatch to NotOlderThan"
+                )
             )
     elif match:
         errors.append(
-            fe.forbidden("resourceVersionMatch", "resourceVersionMatch is forbidden for watch unless sendInitialEvents is provided")
+            fe.forbidden(
+                "resourceVersionMatch",
+                "resourceVersionMatch is forbidden for watch unless sendInitialEvents is provided",
+            )
         )
     return errors
 

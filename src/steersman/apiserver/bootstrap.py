@@ -31,7 +31,9 @@ async def bootstrap(core: Core, *, rbac: bool) -> None:
 
 def system_context(core: Core, subresource: str = "") -> WriteContext:
     """A write by the server itself."""
-    return WriteContext(SYSTEM_USER, Writer("kube-apiserver", "Update", subresource), core.now(), subresource=subresource)
+    return WriteContext(
+        SYSTEM_USER, Writer("kube-apiserver", "Update", subresource), core.now(), subresource=subresource
+    )
 
 
 def _scope(core: Core, group: str, resource: str) -> ResourceScope:

@@ -18,6 +18,7 @@ from steersman.apimachinery.apply.fieldset import FieldSet
 from steersman.apimachinery.apply.managers import Writer, track_update
 from steersman.apimachinery.apply.typed import Atom, TypeView, from_openapi, object_meta
 from steersman.apimachinery.field_errors import FieldError
+from steersman.apimachinery.patch.strategic import PatchSchema
 from steersman.apiserver import rest
 from steersman.apiserver.scope import Column, ResourceScope, View
 from steersman.apiserver.strategy import Object
@@ -43,7 +44,9 @@ def object_meta_view() -> Atom:
 @cache
 def field_description(field: str) -> str:
     """The API's own words for a field of ObjectMeta, as tables repeat them."""
-    columns = {column["name"]: column["description"] for column in kinds.builtin_kind("", "v1", "ConfigMap").strategy.columns}
+    columns = {
+        column["name"]: column["description"] for column in kinds.builtin_kind("", "v1", "ConfigMap").strategy.columns
+    }
     return columns["Name" if field == "name" else "Age"]
 
 
@@ -119,6 +122,13 @@ class BuiltinRules:
             rest.mark_deleting(obj["metadata"], now)
 
 
+@cache
+def patch_schema(kind: BuiltinKind) -> PatchSchema:
+    """How lists of a kind merge in a strategic merge patch."""
+    schemas = kinds.schemas()
+    return PatchSchema(schemas, schemas[kinds.schema_name(kind)])
+
+
 def _terminates(obj: Object) -> bool:
     return "deletionTimestamp" in obj["metadata"]
 
@@ -148,7 +158,7 @@ def _scope(kind: BuiltinKind, cache: WatchCache) -> ResourceScope:
         short_names=kind.short_names,
         categories=kind.categories,
         storage_version_hash=kind.storage_version_hash,
-        patch_view=kind,
+        patch_schema=lambda: patch_schema(kind),
     )
     scope.select_fields = rules.select
     scope.fields_of = rules.fields_of

@@ -12,8 +12,8 @@ from typing import TYPE_CHECKING
 from steersman.apimachinery.apply.managers import Writer
 from steersman.apimachinery.apply.names import manager_name
 from steersman.apiserver.exchange import Exchange
-from steersman.apiserver.rest import Check, allow
 from steersman.apiserver.registry import Registry, WriteContext
+from steersman.apiserver.rest import Check, allow
 from steersman.apiserver.watchcache import Change, ResourceCache, WatchCache
 from steersman.apiserver.watching import WatchHub
 from steersman.net.http import Response
@@ -22,6 +22,7 @@ from steersman.store.interface import Compacted, Store, StoreError, StoreEvent
 if TYPE_CHECKING:
     from steersman.apiserver.catalog import Catalog
     from steersman.apiserver.metrics import Metrics
+    from steersman.apiserver.openapi import OpenAPI
 
 
 @dataclass(slots=True)
@@ -35,6 +36,7 @@ class Core:
     authorize_create: Callable[[Exchange], Check] = field(default=lambda x: allow)
     checks: dict[str, Callable[[], str | None]] = field(default_factory=dict)
     ready: bool = False
+    openapi: OpenAPI | None = None
     _second: int = 0
     _text: str = field(default="")
 
@@ -64,8 +66,13 @@ class Core:
             events = await self._events(after + 1, self.store.revision)
         except Compacted:
             return None
-        state = {item.key: cache.entry(item.key, item.value, item.mod_revision, item.create_revision) for item in before.items}
-        return [change for event in events if event.key.startswith(cache.prefix) if (change := cache.change(event, state))]
+        state = {
+            item.key: cache.entry(item.key, item.value, item.mod_revision, item.create_revision)
+            for item in before.items
+        }
+        return [
+            change for event in events if event.key.startswith(cache.prefix) if (change := cache.change(event, state))
+        ]
 
     async def _events(self, first: int, last: int) -> list[StoreEvent]:
         """Every event of the store from one revision to another, both included."""

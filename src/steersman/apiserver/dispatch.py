@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from steersman.apimachinery.errors import (
-
     BadRequest,
     MethodNotAllowed,
     NotFound,
@@ -153,13 +152,10 @@ async def _path(core: Core, x: Exchange) -> Answer:
         case ["healthz" | "livez" | "readyz" as endpoint, *check]:
             return health.health(core, x, endpoint, "/".join(check))
         case ["openapi", "v2"]:
-            return openapi.v2(core, x)
+            return await openapi.v2(core, x)
         case ["openapi", "v3", *rest]:
-            return openapi.v3(core, x, "/".join(rest))
+            return await openapi.v3(core, x, "/".join(rest))
         case ["metrics"]:
             return core.scrape()
         case _:
             return answers.page_not_found()
-
-
-

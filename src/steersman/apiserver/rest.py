@@ -27,7 +27,14 @@ async def allow() -> None:
 
 def wipe_system_metadata(meta: Object) -> None:
     """Take out of a new object's metadata what only the server sets."""
-    for key in ("creationTimestamp", "deletionTimestamp", "deletionGracePeriodSeconds", "resourceVersion", "selfLink", "uid"):
+    for key in (
+        "creationTimestamp",
+        "deletionTimestamp",
+        "deletionGracePeriodSeconds",
+        "resourceVersion",
+        "selfLink",
+        "uid",
+    ):
         meta.pop(key, None)
 
 
@@ -71,7 +78,9 @@ def bad_revision(text: str) -> str:
     return f"resourceVersion: Invalid value: {quote(text)}: strconv.ParseUint: parsing {quote(text)}: invalid syntax"
 
 
-def check_resource_version(scope: ResourceScope, name: str, given: object, revision: int, *, unconditional: bool) -> None:
+def check_resource_version(
+    scope: ResourceScope, name: str, given: object, revision: int, *, unconditional: bool
+) -> None:
     """An update is made on the version that is stored, or on none where the kind allows that."""
     version = parse_revision(str(given or ""))
     if version == 0:
@@ -82,7 +91,9 @@ def check_resource_version(scope: ResourceScope, name: str, given: object, revis
         raise conflict(scope.group, scope.resource, name, OPTIMISTIC_LOCK)
 
 
-def check_delete_preconditions(scope: ResourceScope, name: str, meta: Object, revision: int, options: DeleteOptions) -> None:
+def check_delete_preconditions(
+    scope: ResourceScope, name: str, meta: Object, revision: int, options: DeleteOptions
+) -> None:
     kind = scope.kind
     uid = options.precondition_uid
     if uid is not None and uid != meta["uid"]:

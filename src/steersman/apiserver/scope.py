@@ -9,6 +9,7 @@ from typing import Any
 from steersman.apimachinery.codec import json as codec
 from steersman.apimachinery.field_selectors import FieldSelector
 from steersman.apimachinery.gvk import GroupVersionKind, GroupVersionResource
+from steersman.apimachinery.patch.strategic import PatchSchema
 from steersman.apiserver.strategy import Object, Strategy
 from steersman.apiserver.watchcache import Entry, ResourceCache
 
@@ -35,7 +36,9 @@ class View:
             entry.views = {}
         wire = entry.views.get(self)
         if wire is None:
-            wire = entry.views[self] = codec.with_resource_version(codec.encode_object(self.tree(entry)), entry.revision)
+            wire = entry.views[self] = codec.with_resource_version(
+                codec.encode_object(self.tree(entry)), entry.revision
+            )
         return wire
 
     def tree(self, entry: Entry) -> Object:
@@ -96,8 +99,9 @@ class ResourceScope:
     storage_version_hash: str = ""
     deprecation: str = ""
     terminating: bool = False
-    patch_view: Any = None
+    patch_schema: Callable[[], PatchSchema] | None = None
     openapi_schema: Object | None = None
+    selectable_fields: tuple[str, ...] = ()
     select_fields: Callable[[FieldSelector], FieldSelector] | None = None
     fields_of: Callable[[Object], Callable[[str], str]] | None = None
 

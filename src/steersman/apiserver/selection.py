@@ -12,6 +12,7 @@ from steersman.apimachinery.selectors import LabelSelector, SelectorError
 from steersman.apiserver.scope import ResourceScope
 from steersman.apiserver.watchcache import Entry
 
+
 @dataclass(slots=True)
 class Selection:
     """A predicate over cache entries. `everything` says that only the namespace narrows it."""

@@ -99,7 +99,9 @@ class WatchHub:
     def __init__(self) -> None:
         self._channels: dict[ResourceCache, dict[Hashable, Channel]] = {}
 
-    def join(self, cache: ResourceCache, key: Hashable, make: Callable[[], Channel], watcher: Watcher) -> Callable[[], None]:
+    def join(
+        self, cache: ResourceCache, key: Hashable, make: Callable[[], Channel], watcher: Watcher
+    ) -> Callable[[], None]:
         """Let a watcher follow a channel from now on; returns what ends that."""
         channels = self._channels.setdefault(cache, {})
         channel = channels.get(key)

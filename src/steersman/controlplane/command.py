@@ -43,7 +43,9 @@ def add_parser(commands: argparse._SubParsersAction[argparse.ArgumentParser]) ->
         "serve", help="run an API server with its controllers", formatter_class=argparse.ArgumentDefaultsHelpFormatter
     )
     add = parser.add_argument
-    add("--store", default="memory://", metavar="URL", help="memory:// | sqlite:///relative.db | sqlite:////absolute.db")
+    add(
+        "--store", default="memory://", metavar="URL", help="memory:// | sqlite:///relative.db | sqlite:////absolute.db"
+    )
     add("--bind-address", default="127.0.0.1", metavar="IP", help="the address to listen on")
     add("--secure-port", type=int, default=6443, metavar="PORT", help="the port to listen on; 0 takes a free one")
     add("--cert-dir", default=None, metavar="DIR", help="where the self-made CA and certificates are kept")

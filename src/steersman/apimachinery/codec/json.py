@@ -12,6 +12,8 @@ from typing import Any
 import orjson
 import re2
 
+from steersman._util.gojson import syntax_error
+
 _FLOAT = re2.compile(rb"[0-9][.eE][0-9+-]")
 _KEY = re2.compile(rb'"[ \t\r\n]*:')
 _METADATA = b'"metadata":{'
@@ -26,8 +28,8 @@ def decode(raw: bytes) -> Any:
     """The value of a JSON text; floats without a fraction become integers. Raises JsonError."""
     try:
         value = orjson.loads(raw)
-    except orjson.JSONDecodeError as error:
-        raise JsonError(_go_message(raw, error)) from None
+    except orjson.JSONDecodeError:
+        raise JsonError(syntax_error(raw)) from None
     if _FLOAT.search(raw):
         value = normalise_numbers(value)
     return value
@@ -115,14 +117,6 @@ def with_resource_version(stored: bytes, revision: int) -> bytes:
         return stored
     at = stored.index(_METADATA) + len(_METADATA)
     return b'%b"resourceVersion":"%d"%b%b' % (stored[:at], revision, b"" if stored[at] == 0x7D else b",", stored[at:])
-
-
-def _go_message(raw: bytes, error: orjson.JSONDecodeError) -> str:
-    text = raw.strip()
-    if not text or error.pos >= len(raw.decode(errors="replace").rstrip()):
-        return "unexpected end of JSON input"
-    character = raw.decode(errors="replace")[error.pos]
-    return f"invalid character '{character}' looking for beginning of value"
 
 
 def copy(value: Any) -> Any:

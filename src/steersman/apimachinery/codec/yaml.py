@@ -30,10 +30,15 @@ def _loader() -> Any:
         for first, resolvers in base.yaml_implicit_resolvers.items()
     }
     integer = re.compile(r"^[-+]?(?:0b[01_]+|0o?[0-7_]+|0x[0-9a-fA-F_]+|(?:0|[1-9][0-9_]*))$")
-    number = re.compile(r"^(?:[-+]?(?:\.[0-9]+|[0-9][0-9_]*(?:\.[0-9]*)?)(?:[eE][-+]?[0-9]+)?|[-+]?\.(?:inf|Inf|INF)|\.(?:nan|NaN|NAN))$")
+    number = re.compile(
+        r"^(?:[-+]?(?:\.[0-9]+|[0-9][0-9_]*(?:\.[0-9]*)?)(?:[eE][-+]?[0-9]+)?|[-+]?\.(?:inf|Inf|INF)|\.(?:nan|NaN|NAN))$"
+    )
     Loader.add_implicit_resolver("tag:yaml.org,2002:int", integer, list("-+0123456789"))
     Loader.add_implicit_resolver("tag:yaml.org,2002:float", number, list("-+0123456789."))
-    Loader.add_constructor("tag:yaml.org,2002:float", lambda loader, node: float(node.value.replace("_", "").replace(".inf", "inf").replace(".nan", "nan")))
+    Loader.add_constructor(
+        "tag:yaml.org,2002:float",
+        lambda loader, node: float(node.value.replace("_", "").replace(".inf", "inf").replace(".nan", "nan")),
+    )
     Loader.add_constructor("tag:yaml.org,2002:int", lambda loader, node: _integer(node.value.replace("_", "")))
     Loader.add_constructor("tag:yaml.org,2002:map", _mapping)
     return Loader
@@ -101,7 +106,7 @@ def decode_all(raw: bytes) -> list[Any]:
     import yaml
 
     try:
-        return [normalise_numbers(item) for item in yaml.load_all(raw, Loader=_loader()) if item is not None]  # noqa: S506
+        return [normalise_numbers(item) for item in yaml.load_all(raw, Loader=_loader()) if item is not None]
     except (yaml.YAMLError, RecursionError, UnicodeDecodeError) as error:
         raise YamlError(f"yaml: {_problem(error)}") from None
 
@@ -117,5 +122,7 @@ def encode(value: Any) -> bytes:
     import yaml
 
     dumper = getattr(yaml, "CSafeDumper", yaml.SafeDumper)
-    text: str = yaml.dump(value, Dumper=dumper, default_flow_style=False, allow_unicode=True, sort_keys=True, width=1 << 30)
+    text: str = yaml.dump(
+        value, Dumper=dumper, default_flow_style=False, allow_unicode=True, sort_keys=True, width=1 << 30
+    )
     return text.encode()

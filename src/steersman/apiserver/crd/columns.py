@@ -6,11 +6,14 @@ Source: apiextensions-apiserver `pkg/registry/customresource/tableconvertor/tabl
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from datetime import UTC, datetime
 from typing import Any
 
 from steersman._util.gotext import format_float
+from steersman.api.tables import age
 from steersman.apimachinery.codec import json as codec
 from steersman.apimachinery.jsonpath import compile_path
+from steersman.apimachinery.times import TimeError
 from steersman.apiserver.builtins import field_description
 from steersman.apiserver.scope import Column
 from steersman.apiserver.strategy import Object
@@ -65,7 +68,12 @@ def _boolean(value: Any, now: float) -> Any:
 
 
 def _date(value: Any, now: float) -> Any:
-    return age(value, now) if isinstance(value, str) else None
+    if not isinstance(value, str):
+        return None
+    try:
+        return age(value, datetime.fromtimestamp(now, UTC))
+    except TimeError:
+        return "<invalid>"
 
 
 def _string(value: Any, now: float) -> str:

@@ -14,8 +14,8 @@ from steersman.apimachinery.apply.typed import from_crd
 from steersman.apimachinery.gvk import GroupVersionKind, GroupVersionResource
 from steersman.apimachinery.jsonpath import compile_path
 from steersman.apimachinery.object_meta import coerce_object_meta
-from steersman.apimachinery.selectors import SelectorError
 from steersman.apimachinery.schema.pipeline import SchemaPipeline, compile_schema
+from steersman.apimachinery.selectors import SelectorError
 from steersman.apiserver.builtins import object_meta_view
 from steersman.apiserver.crd.columns import columns
 from steersman.apiserver.crd.strategy import CustomStatusStrategy, CustomStrategy
@@ -33,9 +33,7 @@ def build_scopes(crd: Object, cache: ResourceCache, revision: int, *, terminatin
     spec = crd["spec"]
     storage = next(version["name"] for version in spec["versions"] if version["storage"])
     return [
-        _scope(crd, version, storage, cache, revision, terminating)
-        for version in spec["versions"]
-        if version["served"]
+        _scope(crd, version, storage, cache, revision, terminating) for version in spec["versions"] if version["served"]
     ]
 
 
@@ -70,6 +68,7 @@ def _scope(
         columns=columns(version.get("additionalPrinterColumns")),
         scale=scale,
         openapi_schema=(version.get("schema") or {}).get("openAPIV3Schema"),
+        selectable_fields=tuple(f["jsonPath"].removeprefix(".") for f in version.get("selectableFields") or ()),
         short_names=tuple(names.get("shortNames") or ()),
         categories=tuple(names.get("categories") or ()),
         storage_version_hash=storage_version_hash(group, storage, names["kind"]),

@@ -26,6 +26,7 @@ from steersman.net.http import Request
 
 MAX_BODY = 3 * 1024 * 1024
 
+
 def read(request: Request) -> bytes:
     """The body. Raises RequestEntityTooLarge (413)."""
     if request.too_large:
@@ -44,7 +45,9 @@ def decode(x: Exchange, scope: ResourceScope, strategy: Strategy, level: str) ->
     return finish(x, scope, strategy, obj, duplicates, level)
 
 
-def finish(x: Exchange, scope: ResourceScope, strategy: Strategy, obj: Object, duplicates: list[str], level: str) -> Object:
+def finish(
+    x: Exchange, scope: ResourceScope, strategy: Strategy, obj: Object, duplicates: list[str], level: str
+) -> Object:
     """Normalise and default a decoded object, telling of fields that it should not have."""
     obj, unknown = strategy.decode(obj)
     problems = [f"duplicate field {quote(path)}" for path in duplicates]

@@ -67,9 +67,7 @@ def _options(x: Exchange) -> DeleteOptions:
         try:
             raw = yaml.decode(body) if media == YAML else codec.decode(body)
         except (codec.JsonError, yaml.YamlError) as error:
-            raise BadRequest(
-                f"couldn't get version/kind; json parse error: {error} ({bodies.summary(body)})"
-            ) from None
+            raise BadRequest(f"couldn't get version/kind; json parse error: {error} ({bodies.summary(body)})") from None
         if not isinstance(raw, dict) or raw.get("kind", "DeleteOptions") != "DeleteOptions":
             kind = raw.get("kind") if isinstance(raw, dict) else type(raw).__name__
             raise BadRequest(f"decoded object cannot be converted to DeleteOptions: {kind}")

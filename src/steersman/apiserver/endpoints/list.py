@@ -169,9 +169,7 @@ async def _snapshot(
     end = first[:-1] + bytes([first[-1] + 1])
     page_limit = limit if selection.everything else 0
     try:
-        found = await core.store.range(
-            max(first, prefix + start.encode()), end, limit=page_limit, revision=revision
-        )
+        found = await core.store.range(max(first, prefix + start.encode()), end, limit=page_limit, revision=revision)
     except FutureRevision:
         not_older_than(core, revision)
         raise

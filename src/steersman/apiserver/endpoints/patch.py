@@ -80,7 +80,9 @@ def read_patch(x: Exchange, scope: ResourceScope, media: str, options: WriteOpti
         return (lambda old: json_patch.apply(old, content)), []
     duplicates = codec.duplicate_keys(body, content) if options.field_validation != "Ignore" else []
     if media == STRATEGIC_PATCH:
-        return (lambda old: strategic.apply(old, content, scope.patch_view)), duplicates
+        assert scope.patch_schema is not None
+        schema = scope.patch_schema()
+        return (lambda old: strategic.apply(old, content, schema)), duplicates
     return (lambda old: merge_patch.apply(old, content)), duplicates
 
 
@@ -109,10 +111,12 @@ def patched(
 
 
 def _keep_api_version(scope: ResourceScope, obj: Object) -> None:
-    given = obj.get("apiVersion") if isinstance(obj.get("apiVersion"), str) else ""
+    if scope.custom:
+        return
+    given = obj.get("apiVersion")
     if given != scope.api_version:
         raise BadRequest(
             f"the API version in the data ({given}) does not match the expected API version ({scope.api_version})"
         )
-    if not scope.custom and obj.get("kind") != scope.kind:
+    if obj.get("kind") != scope.kind:
         raise BadRequest(f"the object provided is unrecognized (must be of type {scope.kind}): {obj.get('kind')}")

@@ -5,7 +5,6 @@ Source: apiextensions-apiserver `pkg/registry/customresource/etcd.go`.
 
 from __future__ import annotations
 
-import time
 from typing import Any
 
 from steersman.apimachinery import field_errors as fe

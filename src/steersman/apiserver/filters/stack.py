@@ -171,6 +171,3 @@ def warning_header(text: str) -> str:
     clean = "".join(ch if ch.isprintable() else " " for ch in text)
     escaped = clean.replace("\\", "\\\\").replace('"', '\\"')
     return f'299 - "{escaped}"'
-
-
-
