@@ -3,23 +3,34 @@
 from __future__ import annotations
 
 import argparse
+import importlib
 import sys
 from collections.abc import Sequence
 
 from steersman import __version__
 
+COMMANDS = {"serve": "steersman.controlplane.command", "demo": "steersman.demo.command"}
+"""Subcommands by name, and the module that has each: it is imported when it is called, for start-up's sake."""
+
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run a subcommand; returns the process's exit status."""
-    parser = argparse.ArgumentParser(prog="steersman", description=__doc__)
+    given = sys.argv[1:] if arguments is None else arguments
+    parser = argparse.ArgumentParser(prog="steersman", description=_description())
     parser.add_argument("--version", action="version", version=f"steersman {__version__}")
     commands = parser.add_subparsers(dest="command", required=True, metavar="COMMAND")
-    from steersman.controlplane import command as serve
-
-    serve.add_parser(commands)
-    options = parser.parse_args(arguments)
+    called = next((word for word in given if not word.startswith("-")), "")
+    for name in [called] if called in COMMANDS else COMMANDS:
+        importlib.import_module(COMMANDS[name]).add_parser(commands)
+    options = parser.parse_args(given)
     run: int = options.run(options)
     return run
+
+
+def _description() -> str:
+    return (
+        "A Kubernetes-compatible API server for custom resources. `steersman COMMAND --help` tells a command's options."
+    )
 
 
 if __name__ == "__main__":

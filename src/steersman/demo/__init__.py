@@ -1,0 +1,1 @@
+"""`steersman demo`: the main job, end to end, where one can watch it."""
