@@ -15,7 +15,7 @@ from steersman.apimachinery.field_errors import FieldError
 from steersman.apimachinery.request_info import RequestInfo
 
 META_GROUP = "meta.k8s.io"
-_FIELD_VALIDATION = ("Ignore", "Warn", "Strict")
+_FIELD_VALIDATION = ("", "Ignore", "Strict", "Warn")
 _POLICIES = ("Foreground", "Background", "Orphan")
 
 
@@ -70,7 +70,7 @@ def write_options(info: RequestInfo, kind: str) -> WriteOptions:
     errors += validate_field_manager(manager)
     errors += _dry_run_errors(dry_run)
     level = info.first("fieldValidation")
-    if level and level not in _FIELD_VALIDATION:
+    if level not in _FIELD_VALIDATION:
         errors.append(fe.not_supported("fieldValidation", level, _FIELD_VALIDATION))
     if errors:
         raise invalid(META_GROUP, kind, "", errors)

@@ -17,6 +17,7 @@ from steersman.apimachinery.apply import server_side
 from steersman.apimachinery.apply.fieldset import FieldSet
 from steersman.apimachinery.apply.managers import Writer, track_update
 from steersman.apimachinery.apply.typed import Atom, TypeView, from_openapi, object_meta
+from steersman.apimachinery.errors import ApiError, BadRequest
 from steersman.apimachinery.field_errors import FieldError
 from steersman.apimachinery.patch.strategic import PatchSchema
 from steersman.apiserver import rest
@@ -92,7 +93,7 @@ class BuiltinRules:
         )
 
     def apply(self, live: Object | None, config: Object, writer: Writer, now: str, *, force: bool) -> Object:
-        return server_side.apply(
+        merged = server_side.apply(
             live,
             config,
             writer,
@@ -102,6 +103,22 @@ class BuiltinRules:
             now=now,
             force=force,
             reset=self.reset,
+        )
+        try:
+            obj, _ = self.kind.decode(merged)
+        except BadRequest as error:
+            raise self._not_convertible(config, error) from None
+        self.rules.default(obj)
+        return obj
+
+    def _not_convertible(self, config: Object, error: BadRequest) -> ApiError:
+        """500 without a reason: a merged object is no client's body."""
+        meta, gvk = config.get("metadata") or {}, self.kind.gvk
+        kind = f"{gvk.group}/{gvk.version}, Kind={gvk.kind}"
+        why = error.message.partition(f"cannot be handled as a {gvk.kind}: ")[2]
+        return ApiError(
+            f"failed to convert new object ({meta.get('namespace', '')}/{meta.get('name', '')}; {kind}) to proper "
+            f"version: unable to convert unstructured object to {kind}: error decoding from json: {why}"
         )
 
     def holds_deletion(self, obj: Object) -> bool:
@@ -158,6 +175,7 @@ def _scope(kind: BuiltinKind, cache: WatchCache) -> ResourceScope:
         short_names=kind.short_names,
         categories=kind.categories,
         storage_version_hash=kind.storage_version_hash,
+        error_group=storage.group,
         patch_schema=lambda: patch_schema(kind),
     )
     scope.select_fields = rules.select

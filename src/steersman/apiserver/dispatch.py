@@ -6,7 +6,6 @@ from steersman.apimachinery.errors import (
     BadRequest,
     MethodNotAllowed,
     NotFound,
-    forbidden,
     method_not_supported,
     not_found,
 )
@@ -76,9 +75,6 @@ async def _object(core: Core, scope: ResourceScope, x: Exchange) -> Answer:
             raise no_such_method()
     elif verb in ("update", "patch") and not x.info.name:
         raise BadRequest("name must be provided")
-    elif scope.terminating and verb == "create":
-        why = "create not allowed while custom resource definition is terminating"
-        raise forbidden(scope.group, scope.resource, "", why)
     if verb == "update":
         return await update(core, scope, scope.strategy, x, core.authorize_create(x))
     if verb == "patch":

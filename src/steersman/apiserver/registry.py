@@ -13,7 +13,8 @@ from dataclasses import dataclass, field
 from steersman._util.keylock import KeyLocks
 from steersman.apimachinery.apply.managers import APPLY, Writer, restore_times
 from steersman.apimachinery.codec import json as codec
-from steersman.apimachinery.errors import AlreadyExists, ApiError, already_exists, conflict, invalid, not_found
+from steersman.apimachinery.errors import AlreadyExists, ApiError, Invalid, already_exists, conflict, invalid, not_found
+from steersman.apimachinery.field_errors import FieldError
 from steersman.apimachinery.options import DeleteOptions
 from steersman.apiserver import rest
 from steersman.apiserver.admission import Admission, Attributes
@@ -84,7 +85,7 @@ class Registry:
         rest.fill_new_metadata(meta, ctx.now)
         name = meta.get("name") or ""
         if errors := strategy.before_create(obj):
-            raise invalid(scope.group, strategy.error_kind or obj["kind"], name, errors)
+            raise _invalid(scope, strategy, obj, name, errors)
         ctx.warn(strategy.warnings(obj, None))
         if version.isdigit() and int(version):
             raise ApiError(_CREATE_WITH_VERSION)
@@ -163,7 +164,7 @@ class Registry:
         )
         obj["metadata"]["resourceVersion"] = old["metadata"]["resourceVersion"]
         if errors := strategy.before_update(obj, old):
-            raise invalid(scope.group, strategy.error_kind or obj["kind"], name, errors)
+            raise _invalid(scope, strategy, obj, name, errors)
         ctx.warn(strategy.warnings(obj, old))
         return restore_times(old, obj)
 
@@ -251,6 +252,11 @@ class Registry:
             return Entry(key, stored, existing.revision, existing.create_revision), False
         revision = await self.store.swap(scope.storage_key(key), existing.revision, stored)
         return Entry(key, stored, revision, existing.create_revision), False
+
+
+def _invalid(scope: ResourceScope, strategy: Strategy, obj: Object, name: str, errors: list[FieldError]) -> Invalid:
+    group = scope.group if scope.error_group is None else scope.error_group
+    return invalid(group, strategy.error_kind or obj["kind"], name, errors)
 
 
 def _own(meta: Object, managed: list[Object] | None) -> None:

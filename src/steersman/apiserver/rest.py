@@ -9,8 +9,9 @@ import secrets
 import uuid
 from collections.abc import Awaitable, Callable
 
+from steersman._util.gotext import quote
 from steersman.apimachinery import field_errors as fe
-from steersman.apimachinery.errors import ApiError, BadRequest, conflict, invalid, quote
+from steersman.apimachinery.errors import ApiError, BadRequest, conflict, invalid
 from steersman.apimachinery.names import generate_name
 from steersman.apimachinery.options import DeleteOptions
 from steersman.apiserver.scope import ResourceScope
@@ -60,7 +61,7 @@ def match_namespace(meta: Object, namespace: str, *, namespaced: bool) -> None:
 def match_name(meta: Object, name: str) -> None:
     given = meta.get("name")
     if not given:
-        raise BadRequest("name must be provided")
+        raise BadRequest(f"the name of the object ({name} based on URL) was undeterminable: name must be provided")
     if given != name:
         raise BadRequest(f"the name of the object ({given}) does not match the name on the URL ({name})")
 

@@ -17,35 +17,43 @@ from steersman.apiserver.watchcache import Entry, ResourceCache
 class View:
     """Stored objects as one version serves them.
 
-    `convert` turns a decoded stored object into this version's form, in place; None when every stored object already
-    has it. Objects written after `fresh_after` have it too: their bytes are served as they are.
+    `convert` brings a decoded object that was stored in another version or under another schema into today's form, in
+    place; None when every stored object has it. Objects written after `fresh_after` have it too. `api_version` is
+    what they are shown as, when that is not the version they are stored in.
     """
 
-    def __init__(self, convert: Callable[[Object], None] | None = None, fresh_after: int | None = None) -> None:
+    def __init__(
+        self,
+        convert: Callable[[Object], None] | None = None,
+        fresh_after: int | None = None,
+        api_version: str | None = None,
+    ) -> None:
         self.convert = convert
         self.fresh_after = fresh_after
+        self.api_version = api_version
 
-    def is_stored_form(self, entry: Entry) -> bool:
+    def is_fresh(self, entry: Entry) -> bool:
         return self.convert is None or (self.fresh_after is not None and entry.revision > self.fresh_after)
 
     def wire(self, entry: Entry) -> bytes:
         """The object's encoded form in this version."""
-        if self.is_stored_form(entry):
+        if self.api_version is None and self.is_fresh(entry):
             return entry.wire
         if entry.views is None:
             entry.views = {}
         wire = entry.views.get(self)
         if wire is None:
-            wire = entry.views[self] = codec.with_resource_version(
-                codec.encode_object(self.tree(entry)), entry.revision
-            )
+            stored = codec.encode_object(self.tree(entry))
+            wire = entry.views[self] = codec.with_resource_version(stored, entry.revision)
         return wire
 
     def tree(self, entry: Entry) -> Object:
         """A new decoded object in this version."""
         obj = entry.decode()
-        if self.convert is not None and not self.is_stored_form(entry):
+        if self.convert is not None and not self.is_fresh(entry):
             self.convert(obj)
+        if self.api_version is not None:
+            obj["apiVersion"] = self.api_version
         return obj
 
 
@@ -76,7 +84,8 @@ class ResourceScope:
 
     `to_storage` turns an object of this version into the stored one (a new top level). `select_fields` checks a field
     selector and brings it to the fields that `fields_of` reads from an object; without them only name and namespace
-    can be selected. `subresources` are discovery's facts of each, by name.
+    can be selected. `subresources` are discovery's facts of each, by name. `error_group` is the group that 422 answers
+    name, when it is another one.
     """
 
     gvr: GroupVersionResource
@@ -100,6 +109,7 @@ class ResourceScope:
     deprecation: str = ""
     terminating: bool = False
     patch_schema: Callable[[], PatchSchema] | None = None
+    error_group: str | None = None
     openapi_schema: Object | None = None
     selectable_fields: tuple[str, ...] = ()
     select_fields: Callable[[FieldSelector], FieldSelector] | None = None
@@ -136,3 +146,11 @@ class ScaleMapping:
     spec_replicas: tuple[str, ...]
     status_replicas: tuple[str, ...]
     selector: tuple[str, ...] | None = None
+
+
+def look_up(obj: Object, path: tuple[str, ...]) -> Any:
+    """The value at a path of keys, None when it is not there."""
+    value: Any = obj
+    for key in path:
+        value = value.get(key) if isinstance(value, dict) else None
+    return value

@@ -18,7 +18,7 @@ def _loader() -> Any:
 
     import yaml
 
-    base = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
+    base: Any = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
 
     class Loader(base):  # type: ignore[misc]
         """Scalars resolve as go-yaml v2 does: no timestamps, no base-60 numbers, 1e3 is a number."""
@@ -32,6 +32,10 @@ def _loader() -> Any:
     integer = re.compile(r"^[-+]?(?:0b[01_]+|0o?[0-7_]+|0x[0-9a-fA-F_]+|(?:0|[1-9][0-9_]*))$")
     number = re.compile(
         r"^(?:[-+]?(?:\.[0-9]+|[0-9][0-9_]*(?:\.[0-9]*)?)(?:[eE][-+]?[0-9]+)?|[-+]?\.(?:inf|Inf|INF)|\.(?:nan|NaN|NAN))$"
+    )
+    Loader.add_implicit_resolver("tag:yaml.org,2002:bool", re.compile("^[yYnN]$"), list("yYnN"))
+    Loader.add_constructor(
+        "tag:yaml.org,2002:bool", lambda loader, node: node.value.lower() in ("y", "yes", "on", "true")
     )
     Loader.add_implicit_resolver("tag:yaml.org,2002:int", integer, list("-+0123456789"))
     Loader.add_implicit_resolver("tag:yaml.org,2002:float", number, list("-+0123456789."))
@@ -77,14 +81,19 @@ def decode(raw: bytes) -> Any:
     """The first document of a YAML text; a key that stands twice is an error. Raises YamlError."""
     value, duplicates = decode_with_duplicates(raw)
     if duplicates:
-        raise YamlError(f"error converting YAML to JSON: yaml: {duplicates[0]}")
+        raise YamlError(strict_error(duplicates))
     return value
+
+
+def strict_error(duplicates: list[str]) -> str:
+    """What strict decoding says of keys that stand twice."""
+    return "yaml: unmarshal errors:\n  " + "\n  ".join(duplicates)
 
 
 def decode_with_duplicates(raw: bytes) -> tuple[Any, list[str]]:
     """The first document of a YAML text, and `line N: key "K" already set in map` for each key that stands twice.
 
-    The last of the values counts. Raises YamlError.
+    The last of the values counts. Raises YamlError, as go-yaml words it.
     """
     import yaml
 
@@ -96,7 +105,7 @@ def decode_with_duplicates(raw: bytes) -> tuple[Any, list[str]]:
         finally:
             loader.dispose()
     except (yaml.YAMLError, RecursionError, UnicodeDecodeError, YamlError) as error:
-        raise YamlError(f"error converting YAML to JSON: yaml: {_problem(error)}") from None
+        raise YamlError(f"yaml: {_problem(error)}") from None
     found = [f'line {line}: key "{key}" already set in map' for line, key in loader.duplicates]
     return normalise_numbers(value), found
 
@@ -112,9 +121,11 @@ def decode_all(raw: bytes) -> list[Any]:
 
 
 def _problem(error: Exception) -> str:
+    """The first problem; go-yaml counts a parser's lines from zero, a scanner's from one."""
     mark = getattr(error, "problem_mark", None)
     problem = getattr(error, "problem", None) or str(error)
-    return f"line {mark.line + 1}: {problem}" if mark else str(problem)
+    line = 0 if mark is None else mark.line + (type(error).__name__ == "ScannerError")
+    return f"line {line}: {problem}" if line else str(problem)
 
 
 def encode(value: Any) -> bytes:

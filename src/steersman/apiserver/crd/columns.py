@@ -18,7 +18,7 @@ from steersman.apiserver.builtins import field_description
 from steersman.apiserver.scope import Column
 from steersman.apiserver.strategy import Object
 
-_DEFAULT = ({"name": "Age", "type": "date", "jsonPath": ".metadata.creationTimestamp"},)
+_AGE = {"name": "Age", "type": "date", "jsonPath": ".metadata.creationTimestamp"}
 
 
 def columns(additional: Sequence[Mapping[str, Any]] | None) -> tuple[Column, ...]:
@@ -26,14 +26,14 @@ def columns(additional: Sequence[Mapping[str, Any]] | None) -> tuple[Column, ...
     name = Column(
         "Name", "string", "name", field_description("name"), 0, lambda obj, now: obj["metadata"].get("name", "")
     )
-    return (name, *(_column(facts) for facts in additional or _DEFAULT))
+    if not additional:
+        return (name, _column({**_AGE, "description": field_description("creationTimestamp")}))
+    return (name, *(_column(facts) for facts in additional))
 
 
 def _column(facts: Mapping[str, Any]) -> Column:
     path = facts["jsonPath"]
     description = facts.get("description") or f"Custom resource definition column (in JSONPath format): {path}"
-    if facts in _DEFAULT:
-        description = field_description("creationTimestamp")
     return Column(
         facts["name"],
         facts["type"],

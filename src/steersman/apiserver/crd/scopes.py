@@ -7,16 +7,18 @@ from __future__ import annotations
 
 import base64
 import hashlib
-from collections.abc import Callable, Sequence
-from typing import Any
+from collections.abc import Callable, Mapping, Sequence
 
-from steersman.apimachinery.apply.typed import from_crd
+from steersman.apimachinery.apply.typed import TypeView, from_crd
+from steersman.apimachinery.codec import json as codec
+from steersman.apimachinery.errors import ApiError
 from steersman.apimachinery.gvk import GroupVersionKind, GroupVersionResource
 from steersman.apimachinery.jsonpath import compile_path
 from steersman.apimachinery.object_meta import coerce_object_meta
 from steersman.apimachinery.schema.pipeline import SchemaPipeline, compile_schema
 from steersman.apimachinery.selectors import SelectorError
 from steersman.apiserver.builtins import object_meta_view
+from steersman.apiserver.catalog import version_priority
 from steersman.apiserver.crd.columns import columns
 from steersman.apiserver.crd.strategy import CustomStatusStrategy, CustomStrategy
 from steersman.apiserver.scope import ResourceScope, ScaleMapping, View
@@ -25,80 +27,123 @@ from steersman.apiserver.watchcache import ResourceCache
 
 VERBS = frozenset({"delete", "deletecollection", "get", "list", "patch", "create", "update", "watch"})
 _ALWAYS = (".metadata.name", ".metadata.namespace")
+_SUBRESOURCE_VERBS = ("get", "patch", "update")
+_SCALE_KIND = {"group": "autoscaling", "version": "v1", "kind": "Scale"}
 _READ_AND_DELETE = VERBS - {"create", "update", "patch"}
 
 
 def build_scopes(crd: Object, cache: ResourceCache, revision: int, *, terminating: bool) -> list[ResourceScope]:
     """A scope for each served version. Objects written after `revision` have the form that the schemas ask for."""
-    spec = crd["spec"]
-    storage = next(version["name"] for version in spec["versions"] if version["storage"])
-    return [
-        _scope(crd, version, storage, cache, revision, terminating) for version in spec["versions"] if version["served"]
-    ]
+    builder = _Builder(crd, cache, revision, terminating)
+    return [builder.scope(version) for version in crd["spec"]["versions"] if version["served"]]
 
 
-def _scope(
-    crd: Object, version: Object, storage: str, cache: ResourceCache, revision: int, terminating: bool
-) -> ResourceScope:
-    spec, names = crd["spec"], crd["status"]["acceptedNames"]
-    group, name = spec["group"], version["name"]
-    gvk = GroupVersionKind(group, name, names["kind"])
-    pipeline = compile_schema(
-        (version.get("schema") or {}).get("openAPIV3Schema"),
-        preserve_unknown_fields=spec.get("preserveUnknownFields", False),
-    )
-    namespaced = spec["scope"] == "Namespaced"
-    subresources = version.get("subresources") or {}
-    scale = _scale(subresources["scale"]) if subresources.get("scale") is not None else None
-    type_view = from_crd((version.get("schema") or {}).get("openAPIV3Schema"), object_meta_view())
-    options: dict[str, Any] = {"namespaced": namespaced, "has_status": "status" in subresources, "scale": scale}
-    strategy = CustomStrategy(gvk, pipeline, type_view, **options)
-    storage_api_version = f"{group}/{storage}"
-    scope = ResourceScope(
-        gvr=GroupVersionResource(group, name, names["plural"]),
-        kind=names["kind"],
-        list_kind=names["listKind"],
-        singular=names.get("singular", ""),
-        namespaced=namespaced,
-        custom=True,
-        cache=cache,
-        view=View(_reader(gvk, pipeline), revision if name == storage else None),
-        strategy=strategy,
-        verbs=_READ_AND_DELETE if terminating else VERBS,
-        columns=columns(version.get("additionalPrinterColumns")),
-        scale=scale,
-        openapi_schema=(version.get("schema") or {}).get("openAPIV3Schema"),
-        selectable_fields=tuple(f["jsonPath"].removeprefix(".") for f in version.get("selectableFields") or ()),
-        short_names=tuple(names.get("shortNames") or ()),
-        categories=tuple(names.get("categories") or ()),
-        storage_version_hash=storage_version_hash(group, storage, names["kind"]),
-        deprecation=_deprecation(gvk, version),
-        terminating=terminating,
-    )
-    select_by(scope, [field["jsonPath"] for field in version.get("selectableFields") or ()])
-    if name != storage:
-        scope.to_storage = lambda obj: {**obj, "apiVersion": storage_api_version}
-    if "status" in subresources:
-        scope.subresources["status"] = {"verbs": ("get", "patch", "update")}
-        scope.subresource_strategies["status"] = CustomStatusStrategy(gvk, pipeline, type_view, **options)
-    if scale is not None:
-        scope.subresources["scale"] = {
-            "verbs": ("get", "patch", "update"),
-            "group": "autoscaling",
-            "version": "v1",
-            "kind": "Scale",
-        }
-    return scope
+class _Versions:
+    """All versions of a CRD, for ownership that was recorded in another one than the request's."""
+
+    def __init__(self, group: str, views: Mapping[str, TypeView]) -> None:
+        self._views = {f"{group}/{name}": view for name, view in views.items()}
+
+    def view(self, api_version: str) -> TypeView | None:
+        found = self._views.get(api_version)
+        if found is None:
+            raise ApiError(f"request to convert CR to an invalid group/version: {api_version}")
+        return found
+
+    def convert(self, obj: Object, api_version: str) -> Object:
+        return obj if obj.get("apiVersion") == api_version else {**obj, "apiVersion": api_version}
 
 
-def _reader(gvk: GroupVersionKind, pipeline: SchemaPipeline) -> Callable[[Object], None]:
-    """What reading an object does that was stored in another version, or under another schema."""
+class _Builder:
+    """What the scopes of one CRD share."""
 
-    def convert(obj: Object) -> None:
-        obj["apiVersion"] = gvk.api_version
+    def __init__(self, crd: Object, cache: ResourceCache, revision: int, terminating: bool) -> None:
+        self.spec, self.names = crd["spec"], crd["status"]["acceptedNames"]
+        self.group = self.spec["group"]
+        self.cache = cache
+        self.revision = revision
+        self.terminating = terminating
+        self.storage = next(version["name"] for version in self.spec["versions"] if version["storage"])
+        self.pipelines = {version["name"]: self._pipeline(version) for version in self.spec["versions"]}
+        self.views = {v["name"]: from_crd(_schema(v), object_meta_view()) for v in self.spec["versions"]}
+        self.versions = _Versions(self.group, self.views)
+        self.normalise = _normaliser(f"{self.group}/{self.storage}", self.pipelines[self.storage])
+
+    def _pipeline(self, version: Object) -> SchemaPipeline:
+        return compile_schema(_schema(version), preserve_unknown_fields=self.spec.get("preserveUnknownFields", False))
+
+    def scope(self, version: Object) -> ResourceScope:
+        names, name = self.names, version["name"]
+        gvk = GroupVersionKind(self.group, name, names["kind"])
+        subresources = version.get("subresources") or {}
+        scale = _scale(subresources["scale"]) if subresources.get("scale") is not None else None
+        is_storage = name == self.storage
+        scope = ResourceScope(
+            gvr=GroupVersionResource(self.group, name, names["plural"]),
+            kind=names["kind"],
+            list_kind=names["listKind"],
+            singular=names.get("singular", ""),
+            namespaced=self.spec["scope"] == "Namespaced",
+            custom=True,
+            cache=self.cache,
+            view=View(self.normalise, self.revision, None if is_storage else gvk.api_version),
+            strategy=self._strategy(CustomStrategy, gvk, subresources, scale),
+            verbs=_READ_AND_DELETE if self.terminating else VERBS,
+            columns=columns(version.get("additionalPrinterColumns")),
+            scale=scale,
+            openapi_schema=_schema(version),
+            selectable_fields=tuple(f["jsonPath"].removeprefix(".") for f in version.get("selectableFields") or ()),
+            short_names=tuple(names.get("shortNames") or ()),
+            categories=tuple(names.get("categories") or ()),
+            storage_version_hash=storage_version_hash(self.group, self.storage, names["kind"]),
+            deprecation=_deprecation(gvk, version, self.spec["versions"]),
+            terminating=self.terminating,
+        )
+        select_by(scope, [field["jsonPath"] for field in version.get("selectableFields") or ()])
+        if not is_storage:
+            scope.to_storage = _to_storage(self.normalise)
+        if "status" in subresources:
+            scope.subresources["status"] = {"verbs": _SUBRESOURCE_VERBS}
+            scope.subresource_strategies["status"] = self._strategy(CustomStatusStrategy, gvk, subresources, scale)
+        if scale is not None:
+            scope.subresources["scale"] = {"verbs": _SUBRESOURCE_VERBS, **_SCALE_KIND}
+        return scope
+
+    def _strategy(
+        self, make: type[CustomStrategy], gvk: GroupVersionKind, subresources: Object, scale: ScaleMapping | None
+    ) -> CustomStrategy:
+        return make(
+            gvk,
+            self.pipelines[gvk.version],
+            self.views[gvk.version],
+            self.versions,
+            namespaced=self.spec["scope"] == "Namespaced",
+            has_status="status" in subresources,
+            scale=scale,
+        )
+
+
+def _schema(version: Object) -> Object | None:
+    return (version.get("schema") or {}).get("openAPIV3Schema")
+
+
+def _normaliser(api_version: str, pipeline: SchemaPipeline) -> Callable[[Object], None]:
+    """What brings an object into the storage version's form: on reading what is older, on storing another version."""
+
+    def normalise(obj: Object) -> None:
+        obj["apiVersion"] = api_version
         obj["metadata"], _ = coerce_object_meta(obj["metadata"], drop_malformed=True)
         pipeline.prune(obj, lenient=True)
         pipeline.default(obj)
+
+    return normalise
+
+
+def _to_storage(normalise: Callable[[Object], None]) -> Callable[[Object], Object]:
+    def convert(obj: Object) -> Object:
+        stored: Object = codec.copy(obj)
+        normalise(stored)
+        return stored
 
     return convert
 
@@ -135,10 +180,17 @@ def _scale(facts: Object) -> ScaleMapping:
     )
 
 
-def _deprecation(gvk: GroupVersionKind, version: Object) -> str:
+def _deprecation(gvk: GroupVersionKind, version: Object, versions: Sequence[Object]) -> str:
     if not version.get("deprecated"):
         return ""
-    return version.get("deprecationWarning") or f"{gvk.api_version} {gvk.kind} is deprecated"
+    if text := version.get("deprecationWarning"):
+        return str(text)
+    rank = version_priority(gvk.version)
+    newer = [
+        v["name"] for v in versions if v["served"] and not v.get("deprecated") and version_priority(v["name"]) < rank
+    ]
+    text = f"{gvk.api_version} {gvk.kind} is deprecated"
+    return f"{text}; use {gvk.group}/{min(newer, key=version_priority)} {gvk.kind}" if newer else text
 
 
 def storage_version_hash(group: str, version: str, kind: str) -> str:

@@ -8,7 +8,7 @@ from __future__ import annotations
 from steersman.apimachinery import field_errors as fe
 from steersman.apimachinery.apply import server_side
 from steersman.apimachinery.apply.fieldset import FieldSet
-from steersman.apimachinery.apply.managers import Writer, track_update
+from steersman.apimachinery.apply.managers import Versions, Writer, track_update
 from steersman.apimachinery.apply.typed import TypeView
 from steersman.apimachinery.apply.validate import validate
 from steersman.apimachinery.codec import json as codec
@@ -27,7 +27,7 @@ from steersman.apimachinery.object_meta import coerce_object_meta
 from steersman.apimachinery.schema.embedded import SchemaDecodeError
 from steersman.apimachinery.schema.pipeline import SchemaPipeline
 from steersman.apiserver.rest import mark_deleting
-from steersman.apiserver.scope import ScaleMapping
+from steersman.apiserver.scope import ScaleMapping, look_up
 from steersman.apiserver.strategy import Object
 
 _STATUS = FieldSet.of(("status",))
@@ -50,6 +50,7 @@ class CustomStrategy:
         gvk: GroupVersionKind,
         pipeline: SchemaPipeline,
         view: TypeView,
+        versions: Versions,
         *,
         namespaced: bool,
         has_status: bool,
@@ -58,6 +59,7 @@ class CustomStrategy:
         self.gvk = gvk
         self.pipeline = pipeline
         self.type_view = view
+        self.versions = versions
         self.namespaced = namespaced
         self.has_status = has_status
         self.scale = scale
@@ -123,10 +125,11 @@ class CustomStrategy:
             api_version=self.gvk.api_version,
             now=now,
             reset=self.reset_fields,
+            versions=self.versions,
         )
 
     def apply(self, live: Object | None, config: Object, writer: Writer, now: str, *, force: bool) -> Object:
-        return server_side.apply(
+        merged = server_side.apply(
             live,
             config,
             writer,
@@ -136,7 +139,12 @@ class CustomStrategy:
             now=now,
             force=force,
             reset=self.reset_fields,
+            versions=self.versions,
         )
+        obj: Object = codec.copy(merged)
+        obj["metadata"], _ = coerce_object_meta(obj.get("metadata") or {})
+        self.pipeline.default(obj)
+        return obj
 
     def holds_deletion(self, obj: Object) -> bool:
         return False
@@ -148,7 +156,7 @@ class CustomStrategy:
         mark_deleting(obj["metadata"], now)
 
     def _type_errors(self, obj: Object) -> list[FieldError]:
-        errors = []
+        errors: list[FieldError] = []
         if obj.get("kind") != self.gvk.kind:
             errors.append(fe.invalid("kind", obj.get("kind"), f"must be {self.gvk.kind}"))
         if obj.get("apiVersion") != self.gvk.api_version:
@@ -160,12 +168,9 @@ class CustomStrategy:
             return []
         errors = []
         for path in (self.scale.spec_replicas, self.scale.status_replicas):
-            value = obj
-            for key in path:
-                value = value.get(key) if isinstance(value, dict) else None  # type: ignore[assignment]
+            value = look_up(obj, path)
             if isinstance(value, int) and not isinstance(value, bool) and value < 0:
-                field = "." + ".".join(path)
-                errors.append(fe.invalid(field, value, "should be a non-negative integer"))
+                errors.append(fe.invalid("." + ".".join(path), value, "should be a non-negative integer"))
         return errors
 
 
@@ -178,7 +183,8 @@ class CustomStatusStrategy(CustomStrategy):
 
     def track(self, live: Object | None, new: Object, writer: Writer, now: str) -> list[Object] | None:
         if live is not None and new.get("spec") != live.get("spec") and validate(self.type_view, new):
-            return live["metadata"].get("managedFields")
+            kept: list[Object] | None = live["metadata"].get("managedFields")
+            return kept
         return super().track(live, new, writer, now)
 
     def _prepare_for_update(self, obj: Object, old: Object) -> None:

@@ -6,13 +6,12 @@ Source: apiserver `pkg/endpoints/handlers/patch.go` (applyPatcher), KEP-555.
 from __future__ import annotations
 
 import time
-from typing import Any
 
 from steersman.apimachinery import field_errors as fe
 from steersman.apimachinery.apply.managers import APPLY
-from steersman.apimachinery.codec import json as codec
 from steersman.apimachinery.codec import yaml
-from steersman.apimachinery.errors import BadRequest, invalid
+from steersman.apimachinery.errors import BadRequest, conflict, invalid
+from steersman.apimachinery.go_values import json_kind
 from steersman.apimachinery.options import META_GROUP, write_options
 from steersman.apiserver import rest
 from steersman.apiserver.core import Core
@@ -40,33 +39,37 @@ async def apply(
     )
     ctx.authorize_create = authorize_create
 
-    def change(old: Object | None) -> Object:
-        merged = strategy.apply(old, config, ctx.writer, ctx.now, force=bool(options.force))
-        if old is None:
-            merged = {**merged, "metadata": {**merged["metadata"], "name": merged["metadata"].get("name") or info.name}}
-        obj = bodies.finish(x, scope, strategy, codec.copy(merged), duplicates, options.field_validation)
-        rest.match_namespace(obj["metadata"], info.namespace, namespaced=scope.namespaced)
-        rest.match_name(obj["metadata"], info.name)
-        return obj
+    meta = config.get("metadata")
+    uid = meta.get("uid") if isinstance(meta, dict) else None
 
-    uid = (config.get("metadata") or {}).get("uid") if isinstance(config.get("metadata"), dict) else None
-    entry, created = await core.registry.update(scope, strategy, info.namespace, info.name, change, ctx, uid=uid)
+    def change(old: Object | None) -> Object:
+        if old is None and uid:
+            why = f"uid mismatch: the provided object specified uid {uid}, and no existing object was found"
+            raise conflict(scope.group, scope.resource, info.name, why)
+        merged = strategy.apply(old, config, ctx.writer, ctx.now, force=bool(options.force))
+        x.warnings += [text for text in duplicates if text not in x.warnings]
+        rest.match_namespace(merged["metadata"], info.namespace, namespaced=scope.namespaced)
+        rest.match_name(merged["metadata"] if old is None else (meta or {}), info.name)
+        return merged
+
+    entry, created = await core.registry.update(scope, strategy, info.namespace, info.name, change, ctx)
     return answers.entry(x, scope, entry, time.time(), 201 if created else 200)
 
 
 def _configuration(x: Exchange, level: str) -> tuple[Object, list[str]]:
-    """The configuration in the body, and the keys that stand in it twice (an error under Strict)."""
+    """The configuration in the body, and what to warn of: the keys that stand in it twice (an error under Strict)."""
     body = bodies.read(x.request)
     try:
         config, duplicates = yaml.decode_with_duplicates(body)
     except yaml.YamlError as error:
-        raise BadRequest(f"error decoding YAML: {error}") from None
+        raise BadRequest(f"error encoding patch: {error}") from None
     if duplicates and level == "Strict":
-        raise BadRequest(f"error strict decoding YAML: {duplicates[0]}")
+        raise BadRequest(f"error strict decoding patch: error converting YAML to JSON: {yaml.strict_error(duplicates)}")
+    if config is None:
+        config = {}
     if not isinstance(config, dict):
-        raise BadRequest(f"error decoding YAML: the body is no object but {_kind(config)}")
-    return config, []
-
-
-def _kind(value: Any) -> str:
-    return {list: "a list", str: "a string", type(None): "empty"}.get(type(value), "a scalar")
+        raise BadRequest(
+            "error decoding patch: error unmarshaling JSON: while decoding JSON: json: cannot unmarshal "
+            f"{json_kind(config)} into Go value of type map[string]interface {{}}"
+        )
+    return config, duplicates if level == "Warn" else []

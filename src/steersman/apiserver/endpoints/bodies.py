@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from steersman._util.gotext import quote
 from steersman.apimachinery.codec import json as codec
 from steersman.apimachinery.codec import yaml
 from steersman.apimachinery.codec.negotiate import JSON, PROTOBUF, YAML, content_type
@@ -14,7 +15,6 @@ from steersman.apimachinery.errors import (
     BadRequest,
     RequestEntityTooLarge,
     UnsupportedMediaType,
-    quote,
 )
 from steersman.apimachinery.go_values import cannot_be_handled
 from steersman.apimachinery.gvk import split_api_version
@@ -24,6 +24,7 @@ from steersman.apiserver.scope import ResourceScope
 from steersman.apiserver.strategy import Object, Strategy
 from steersman.net.http import Request
 
+_TYPE_META = 'struct { APIVersion string "json:\\"apiVersion,omitempty\\""; Kind string "json:\\"kind,omitempty\\"" }'
 MAX_BODY = 3 * 1024 * 1024
 
 
@@ -50,8 +51,7 @@ def finish(
 ) -> Object:
     """Normalise and default a decoded object, telling of fields that it should not have."""
     obj, unknown = strategy.decode(obj)
-    problems = [f"duplicate field {quote(path)}" for path in duplicates]
-    problems += [f"unknown field {quote(path)}" for path in unknown]
+    problems = duplicates + [f"unknown field {quote(path)}" for path in unknown]
     report(x, scope, problems, level)
     x.warnings += dedup_owner_references(obj["metadata"])
     strategy.default(obj)
@@ -75,17 +75,17 @@ def _parse(x: Exchange, scope: ResourceScope, body: bytes, level: str) -> tuple[
         if media == YAML:
             obj, repeated = yaml.decode_with_duplicates(body)
             if repeated and level != "Ignore":
-                duplicates = repeated
+                duplicates = [yaml.strict_error(repeated)] if level == "Strict" else repeated
         else:
             obj = codec.decode(body)
             if level != "Ignore":
-                duplicates = codec.duplicate_keys(body, obj)
+                duplicates = [f"duplicate field {quote(path)}" for path in codec.duplicate_keys(body, obj)]
     except (codec.JsonError, yaml.YamlError) as error:
         prefix = "" if media == YAML else "couldn't get version/kind; json parse error: "
         raise unrecognized(scope, body, f"{prefix}{error}") from None
     if not isinstance(obj, dict):
         go = {list: "array", str: "string", bool: "bool", type(None): "null"}.get(type(obj), "number")
-        why = f"couldn't get version/kind; json parse error: json: cannot unmarshal {go} into Go value of type struct"
+        why = f"couldn't get version/kind; json parse error: json: cannot unmarshal {go} into Go value of type {_TYPE_META}"
         raise unrecognized(scope, body, why)
     return obj, duplicates
 

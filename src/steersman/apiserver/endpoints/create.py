@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import time
 
-from steersman.apimachinery.errors import method_not_supported
+from steersman.apimachinery.errors import forbidden
 from steersman.apimachinery.options import write_options
 from steersman.apiserver import rest
 from steersman.apiserver.core import Core
@@ -17,12 +17,13 @@ from steersman.apiserver.scope import ResourceScope
 
 
 async def create(core: Core, scope: ResourceScope, x: Exchange) -> Answer:
-    if scope.terminating:
-        raise method_not_supported(scope.group, scope.resource, "create")
     answers.accepted(x, answers.ONE, scope)
     options = write_options(x.info, "CreateOptions")
     obj = bodies.decode(x, scope, scope.strategy, options.field_validation)
     rest.match_namespace(obj["metadata"], x.info.namespace, namespaced=scope.namespaced)
+    if scope.terminating:
+        why = "create not allowed while custom resource definition is terminating"
+        raise forbidden(scope.group, scope.resource, obj["metadata"].get("name") or "", why)
     ctx = core.write_context(x, options.field_manager, dry_run=options.dry_run)
     entry = await core.registry.create(scope, x.info.namespace, obj, ctx)
     return answers.entry(x, scope, entry, time.time(), 201)

@@ -9,10 +9,11 @@ import time
 from collections.abc import Callable
 from typing import Any
 
+from steersman._util.gotext import quote
 from steersman.apimachinery import field_errors as fe
 from steersman.apimachinery.codec import json as codec
 from steersman.apimachinery.codec.negotiate import content_type
-from steersman.apimachinery.errors import BadRequest, UnsupportedMediaType, invalid, quote
+from steersman.apimachinery.errors import BadRequest, UnsupportedMediaType, invalid
 from steersman.apimachinery.meta import dedup_owner_references
 from steersman.apimachinery.options import WriteOptions, write_options
 from steersman.apimachinery.patch import json_patch, merge_patch, strategic

@@ -16,7 +16,7 @@ from steersman.apiserver.core import Core
 from steersman.apiserver.endpoints import answers, bodies
 from steersman.apiserver.endpoints.patch import check_media_type, read_patch
 from steersman.apiserver.exchange import Answer, Exchange
-from steersman.apiserver.scope import ResourceScope, ScaleMapping
+from steersman.apiserver.scope import ResourceScope, ScaleMapping, look_up
 from steersman.apiserver.strategy import Object
 from steersman.apiserver.watchcache import Entry
 
@@ -73,13 +73,6 @@ def _decode(x: Exchange) -> Object:
     if obj.get("kind", "Scale") != "Scale" or obj.get("apiVersion", AUTOSCALING) != AUTOSCALING:
         raise BadRequest(f"invalid object: expected {AUTOSCALING} Scale, got {obj.get('apiVersion')} {obj.get('kind')}")
     return obj
-
-
-def look_up(obj: Object, path: tuple[str, ...]) -> Any:
-    value: Any = obj
-    for key in path:
-        value = value.get(key) if isinstance(value, dict) else None
-    return value
 
 
 def to_scale(obj: Object, mapping: ScaleMapping, *, lenient: bool = False) -> Object:

@@ -7,7 +7,8 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from steersman.apimachinery.errors import BadRequest, quote
+from steersman.apimachinery import field_errors as fe
+from steersman.apimachinery.errors import BadRequest
 from steersman.apimachinery.request_info import RequestInfo
 from steersman.apiserver.scope import ResourceScope
 from steersman.apiserver.strategy import Object
@@ -57,10 +58,10 @@ def table(
 
 def check_level(info: RequestInfo) -> str:
     """How much of each object a Table's rows carry. Raises BadRequest."""
-    level = info.first("includeObject", "Metadata")
+    level = info.first("includeObject") or "Metadata"
     if level not in _LEVELS:
-        allowed = ", ".join(quote(item) for item in _LEVELS)
-        raise BadRequest(f"unrecognized includeObject value: {quote(level)}, must be one of {allowed}")
+        error = fe.invalid("includeObject", level, "must be 'Metadata', 'Object', 'None', or empty")
+        raise BadRequest(f"Unable to convert to Table as requested: {error}")
     return level
 
 
