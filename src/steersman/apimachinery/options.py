@@ -138,6 +138,8 @@ def _watch_errors(options: ListOptions) -> list[FieldError]:
                     "resourceVersionMatch", "sendInitialEvents requires setting resourceVersionMatch to NotOlderThan"
                 )
             )
+            if match:
+                errors.append(fe.not_supported("resourceVersionMatch", match, ("NotOlderThan",)))
     elif match:
         errors.append(
             fe.forbidden(

@@ -39,7 +39,7 @@ class RequestInfo:
     def flag(self, key: str) -> bool:
         """A boolean parameter, as upstream converts one: absent, "false" and "0" are false, all else true."""
         values = self.query.get(key)
-        return bool(values) and values[0].lower() not in ("false", "0")
+        return values is not None and values[0].lower() not in ("false", "0")
 
 
 def parse_request(method: str, raw_path: str, raw_query: str) -> RequestInfo:

@@ -116,9 +116,11 @@ class BuiltinRules:
         meta, gvk = config.get("metadata") or {}, self.kind.gvk
         kind = f"{gvk.group}/{gvk.version}, Kind={gvk.kind}"
         why = error.message.partition(f"cannot be handled as a {gvk.kind}: ")[2]
+        if not why.startswith("parsing time"):
+            why = f"error decoding from json: {why}"
         return ApiError(
             f"failed to convert new object ({meta.get('namespace', '')}/{meta.get('name', '')}; {kind}) to proper "
-            f"version: unable to convert unstructured object to {kind}: error decoding from json: {why}"
+            f"version: unable to convert unstructured object to {kind}: {why}"
         )
 
     def holds_deletion(self, obj: Object) -> bool:
@@ -167,7 +169,7 @@ def _scope(kind: BuiltinKind, cache: WatchCache) -> ResourceScope:
         namespaced=kind.namespaced,
         custom=False,
         cache=cache.resource(f"/registry/{kind.storage_prefix}/".encode()),
-        view=View(_reader(kind) if storage is not kind else None),
+        view=View(convert=_reader(kind) if storage is not kind else None),
         strategy=main,
         verbs=frozenset(kind.verbs),
         columns=_columns(kind),

@@ -31,7 +31,7 @@ class Catalog:
     def replace(self, gone: Iterable[ResourceScope], new: Iterable[ResourceScope]) -> None:
         """Take scopes out and put others in, as one change."""
         for scope in gone:
-            self._scopes.pop(tuple(scope.gvr), None)
+            self._scopes.pop((scope.gvr.group, scope.gvr.version, scope.gvr.resource), None)
         for scope in new:
             self._scopes[scope.gvr.group, scope.gvr.version, scope.gvr.resource] = scope
         self.generation += 1

@@ -121,8 +121,8 @@ class Registry:
     ) -> tuple[Entry, bool]:
         """Replace an object by what `change` makes of the stored one (None: there is none). Returns (entry, created).
 
-        `change` may be called several times and returns a new top level and metadata each time; `uid` is a precondition.
-        Raises NotFound, Conflict, Invalid and what `change` raises.
+        `change` may be called several times and returns a new top level and metadata each time. `uid` is a
+        precondition. Raises NotFound, Conflict, Invalid and what `change` raises.
         """
         key = scope.key(namespace, name)
         async with self._locks.hold((scope.cache.prefix, key)):

@@ -13,31 +13,30 @@ from steersman.apimachinery.patch.strategic import PatchSchema
 from steersman.apiserver.strategy import Object, Strategy
 from steersman.apiserver.watchcache import Entry, ResourceCache
 
+Change = Callable[[Object], None]
+
 
 class View:
     """Stored objects as one version serves them.
 
-    `convert` brings a decoded object that was stored in another version or under another schema into today's form, in
-    place; None when every stored object has it. Objects written after `fresh_after` have it too. `api_version` is
-    what they are shown as, when that is not the version they are stored in.
+    `normalise` brings a decoded object that was stored in another version or under another schema into today's stored
+    form, in place; None when every stored object has it. Objects written after `fresh_after` have it too. `convert`
+    turns a stored object into a version that is not the stored one, in place.
     """
 
     def __init__(
-        self,
-        convert: Callable[[Object], None] | None = None,
-        fresh_after: int | None = None,
-        api_version: str | None = None,
+        self, normalise: Change | None = None, fresh_after: int | None = None, convert: Change | None = None
     ) -> None:
-        self.convert = convert
+        self.normalise = normalise
         self.fresh_after = fresh_after
-        self.api_version = api_version
+        self.convert = convert
 
     def is_fresh(self, entry: Entry) -> bool:
-        return self.convert is None or (self.fresh_after is not None and entry.revision > self.fresh_after)
+        return self.normalise is None or (self.fresh_after is not None and entry.revision > self.fresh_after)
 
     def wire(self, entry: Entry) -> bytes:
         """The object's encoded form in this version."""
-        if self.api_version is None and self.is_fresh(entry):
+        if self.convert is None and self.is_fresh(entry):
             return entry.wire
         if entry.views is None:
             entry.views = {}
@@ -50,10 +49,10 @@ class View:
     def tree(self, entry: Entry) -> Object:
         """A new decoded object in this version."""
         obj = entry.decode()
-        if self.convert is not None and not self.is_fresh(entry):
+        if self.normalise is not None and not self.is_fresh(entry):
+            self.normalise(obj)
+        if self.convert is not None:
             self.convert(obj)
-        if self.api_version is not None:
-            obj["apiVersion"] = self.api_version
         return obj
 
 

@@ -110,7 +110,7 @@ def _write_kubeconfig(path: Path, url: str, ca: bytes | None, token: str) -> Non
 
 def _config(options: argparse.Namespace, token: str) -> tuple[ServerConfig, bytes | None]:
     """The server's configuration, and the CA that clients need."""
-    plugins = {name for name in (*_names(options.disable_admission_plugins), *_names(options.enable_admission_plugins))}
+    plugins = {*_names(options.disable_admission_plugins), *_names(options.enable_admission_plugins)}
     config = ServerConfig(
         host=options.bind_address,
         port=options.secure_port,

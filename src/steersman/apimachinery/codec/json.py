@@ -55,7 +55,7 @@ def duplicate_keys(raw: bytes, value: Any) -> list[str]:
     if len(_KEY.findall(raw)) == _count_keys(value):
         return []
     found: list[str] = []
-    pairs = json.loads(raw, object_pairs_hook=lambda items: _Pairs(items))
+    pairs = json.loads(raw, object_pairs_hook=_Pairs)
     _find_duplicates(pairs, "", found)
     return found
 

@@ -46,13 +46,17 @@ def _column(facts: Mapping[str, Any]) -> Column:
 
 def _cell(path: str, kind: str) -> Callable[[Object, float], Any]:
     find = compile_path(path)
-    convert = _CONVERTERS.get(kind, lambda value, now: None)
+    convert = _CONVERTERS.get(kind, _nothing)
 
     def cell(obj: Object, now: float) -> Any:
         found = find(obj)
         return convert(found[0], now) if found else None
 
     return cell
+
+
+def _nothing(value: Any, now: float) -> None:
+    return None
 
 
 def _integer(value: Any, now: float) -> Any:

@@ -86,7 +86,7 @@ class _Builder:
             namespaced=self.spec["scope"] == "Namespaced",
             custom=True,
             cache=self.cache,
-            view=View(self.normalise, self.revision, None if is_storage else gvk.api_version),
+            view=View(self.normalise, self.revision, None if is_storage else self._converter(gvk)),
             strategy=self._strategy(CustomStrategy, gvk, subresources, scale),
             verbs=_READ_AND_DELETE if self.terminating else VERBS,
             columns=columns(version.get("additionalPrinterColumns")),
@@ -108,6 +108,15 @@ class _Builder:
         if scale is not None:
             scope.subresources["scale"] = {"verbs": _SUBRESOURCE_VERBS, **_SCALE_KIND}
         return scope
+
+    def _converter(self, gvk: GroupVersionKind) -> Callable[[Object], None]:
+        pipeline = self.pipelines[gvk.version]
+
+        def convert(obj: Object) -> None:
+            obj["apiVersion"] = gvk.api_version
+            pipeline.prune(obj, lenient=True)
+
+        return convert
 
     def _strategy(
         self, make: type[CustomStrategy], gvk: GroupVersionKind, subresources: Object, scale: ScaleMapping | None

@@ -66,9 +66,11 @@ def status_success(scope: ResourceScope, name: str, uid: str) -> Object:
 
 
 def error(failure: ApiError, accept: str) -> Response:
-    """The Status of an error; JSON when the client accepts nothing that can be written."""
-    choice = negotiate(accept, frozenset()) or Accepted(JSON)
-    response = value(failure.code, choice, failure.to_status())
+    """The Status of an error; JSON when the client accepts nothing that can be written, text for protobuf alone."""
+    choice = negotiate(accept, frozenset())
+    if choice is None and PROTOBUF in accept:
+        return text(failure.code, failure.message)
+    response = value(failure.code, choice or Accepted(JSON), failure.to_status())
     if failure.headers:
         response.headers = (*response.headers, *failure.headers)
     return response

@@ -38,7 +38,8 @@ def read(request: Request) -> bytes:
 def decode(x: Exchange, scope: ResourceScope, strategy: Strategy, level: str) -> Object:
     """The object in a create's or update's body, normalised and with defaults.
 
-    `level` is fieldValidation: Strict refuses unknown and duplicate fields (400), Warn warns of them, Ignore drops them.
+    `level` is fieldValidation: Strict refuses unknown and duplicate fields (400), Warn warns of them, Ignore drops
+    them.
     """
     body = read(x.request)
     obj, duplicates = _parse(x, scope, body, level)
@@ -85,8 +86,8 @@ def _parse(x: Exchange, scope: ResourceScope, body: bytes, level: str) -> tuple[
         raise unrecognized(scope, body, f"{prefix}{error}") from None
     if not isinstance(obj, dict):
         go = {list: "array", str: "string", bool: "bool", type(None): "null"}.get(type(obj), "number")
-        why = f"couldn't get version/kind; json parse error: json: cannot unmarshal {go} into Go value of type {_TYPE_META}"
-        raise unrecognized(scope, body, why)
+        why = f"json: cannot unmarshal {go} into Go value of type {_TYPE_META}"
+        raise unrecognized(scope, body, f"couldn't get version/kind; json parse error: {why}")
     return obj, duplicates
 
 

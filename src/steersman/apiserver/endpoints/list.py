@@ -25,7 +25,7 @@ from steersman.apiserver.strategy import Object
 from steersman.apiserver.watchcache import Entry
 from steersman.store.interface import Compacted, FutureRevision
 
-_TOO_OLD_TOKEN = (
+_SNAPSHOT_IS_GONE = (
     "The provided continue parameter is too old to display a consistent list result. You can start a new list without "
     "the continue parameter, or use the continue token in this response to retrieve the remainder of the results. "
     "Continuing with the provided token results in an inconsistent list - objects that were created, modified, or "
@@ -123,7 +123,7 @@ async def _continue(
 
 
 def _expired_token(token: ContinueToken) -> Expired:
-    error = Expired(_TOO_OLD_TOKEN)
+    error = Expired(_SNAPSHOT_IS_GONE)
     error.list_meta = {"continue": encode_continue(-1, token.start)}
     return error
 
