@@ -128,8 +128,10 @@ class Registry:
         async with self._locks.hold((scope.cache.prefix, key)):
             while True:
                 existing = scope.cache.get(key)
+                if existing is None and not _may_create(strategy, ctx):
+                    raise not_found(scope.group, scope.resource, name)
                 if uid:
-                    self._check_uid(scope, name, uid, existing)
+                    self._check_uid(scope, key, name, uid, existing)
                 if existing is None:
                     return await self._create_on_update(scope, strategy, namespace, name, change, ctx)
                 old = scope.view.tree(existing)
@@ -193,18 +195,19 @@ class Registry:
         change: Callable[[Object | None], Object],
         ctx: WriteContext,
     ) -> tuple[Entry, bool]:
-        if not (strategy.allow_create_on_update or ctx.applies) or ctx.subresource:
-            raise not_found(scope.group, scope.resource, name)
         obj = change(None)
         obj["metadata"].pop("resourceVersion", None)
         await ctx.authorize_create()
         return await self._create(scope, namespace, obj, ctx), True
 
     @staticmethod
-    def _check_uid(scope: ResourceScope, name: str, uid: str, existing: Entry | None) -> None:
+    def _check_uid(scope: ResourceScope, key: str, name: str, uid: str, existing: Entry | None) -> None:
         current = existing.decode()["metadata"]["uid"] if existing else ""
         if uid != current:
-            why = f"Precondition failed: UID in precondition: {uid}, UID in object meta: {current}"
+            why = (
+                f"StorageError: invalid object, Code: 4, Key: {scope.storage_key(key).decode()}, ResourceVersion: 0, "
+                f"AdditionalErrorMsg: Precondition failed: UID in precondition: {uid}, UID in object meta: {current}"
+            )
             raise conflict(scope.group, scope.resource, name, why)
 
     async def delete(
@@ -257,6 +260,11 @@ class Registry:
 def _invalid(scope: ResourceScope, strategy: Strategy, obj: Object, name: str, errors: list[FieldError]) -> Invalid:
     group = scope.group if scope.error_group is None else scope.error_group
     return invalid(group, strategy.error_kind or obj["kind"], name, errors)
+
+
+def _may_create(strategy: Strategy, ctx: WriteContext) -> bool:
+    """Whether an update of what is missing creates it."""
+    return (strategy.allow_create_on_update or ctx.applies) and not ctx.subresource
 
 
 def _own(meta: Object, managed: list[Object] | None) -> None:

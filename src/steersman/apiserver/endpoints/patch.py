@@ -13,7 +13,7 @@ from steersman._util.gotext import quote
 from steersman.apimachinery import field_errors as fe
 from steersman.apimachinery.codec import json as codec
 from steersman.apimachinery.codec.negotiate import content_type
-from steersman.apimachinery.errors import BadRequest, UnsupportedMediaType, invalid
+from steersman.apimachinery.errors import BadRequest, UnsupportedMediaType, invalid, not_found
 from steersman.apimachinery.meta import dedup_owner_references
 from steersman.apimachinery.options import WriteOptions, write_options
 from steersman.apimachinery.patch import json_patch, merge_patch, strategic
@@ -48,7 +48,8 @@ async def patch(
     ctx = core.write_context(x, options.field_manager, dry_run=options.dry_run, subresource=info.subresource)
 
     def apply(old: Object | None) -> Object:
-        assert old is not None
+        if old is None:
+            raise not_found(scope.group, scope.resource, info.name)
         return patched(x, scope, strategy, change(old), duplicates, options)
 
     entry, _ = await core.registry.update(scope, strategy, info.namespace, info.name, apply, ctx)
