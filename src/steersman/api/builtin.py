@@ -11,7 +11,7 @@ from functools import cache
 from importlib import import_module
 from typing import Any
 
-from steersman.api import tables
+from steersman.api import defaults, tables
 from steersman.api.kinds import BuiltinKind
 from steersman.api.strategy import Object, Strategy, distinct, restore
 from steersman.apimachinery import names
@@ -160,9 +160,14 @@ class BuiltinStrategy(Strategy):
         self._name_rule = names.name_is_dns_label if key in _DNS_LABEL_NAMES else names.name_is_dns_subdomain
         self._any_finalizer = kind.group in _ANY_FINALIZER_GROUPS
         self._repeats_errors = kind.group in _REPEATED_ERRORS_GROUPS
+        self._fill = defaults.filler(kind.type)
 
     def name_validator(self, name: str, prefix: bool) -> list[str]:
         return self._name_rule(name, prefix)
+
+    def default(self, obj: Object) -> None:
+        if self._fill is not None and (filled := self._fill(obj)) is not obj:
+            obj.update(filled)
 
     def validate_create(self, obj: Object) -> list[FieldError]:
         return [*self.validate_meta(obj), *self.validate_content(obj)]

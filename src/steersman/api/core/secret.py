@@ -36,8 +36,7 @@ _DOCKER_KEYS = {
 class SecretStrategy(BuiltinStrategy):
     def default(self, obj: Object) -> None:
         _merge_string_data(obj)
-        if not obj.get("type"):
-            obj["type"] = OPAQUE
+        super().default(obj)
 
     def prepare_for_update(self, new: Object, old: Object) -> None:
         if not new.get("type"):

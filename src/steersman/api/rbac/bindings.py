@@ -25,13 +25,6 @@ class RoleBindingStrategy(BuiltinStrategy):
     def name_validator(self, name: str, prefix: bool) -> list[str]:
         return names.name_is_path_segment(name, prefix)
 
-    def default(self, obj: Object) -> None:
-        reference = obj.get("roleRef") or {"kind": "", "name": ""}
-        if not reference.get("apiGroup"):
-            obj["roleRef"] = {**reference, "apiGroup": GROUP}
-        if obj.get("subjects"):
-            obj["subjects"] = [_defaulted(subject) for subject in obj["subjects"]]
-
     def validate_content(self, obj: Object) -> list[FieldError]:
         errors = self._role_ref_errors(obj.get("roleRef") or {})
         for index, subject in enumerate(obj.get("subjects") or ()):
@@ -86,12 +79,6 @@ class ClusterRoleBindingStrategy(RoleBindingStrategy):
 
 
 _GO_NAMES = (("APIGroup", "apiGroup"), ("Kind", "kind"), ("Name", "name"))
-
-
-def _defaulted(subject: Object) -> Object:
-    if not subject.get("apiGroup") and subject.get("kind") in ("User", "Group"):
-        return {**subject, "apiGroup": GROUP}
-    return subject
 
 
 def _named(subjects: list[Object], kind: str) -> str:

@@ -1,0 +1,124 @@
+"""Defaults of built-in kinds: a table of what each type of the API gets where a field is left out, and functions for
+defaults that depend on other fields.
+
+`tools/builtins/defaults.py` asks a kube-apiserver for the table.
+Source: kubernetes `pkg/apis/**/v1/defaults.go` and `zz_generated.defaults.go`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from functools import cache
+from typing import Any
+
+from steersman.api import _data
+from steersman.api.default_rules import RULES
+from steersman.apimachinery.go_types import OMIT_EMPTY
+
+Object = dict[str, Any]
+Fill = Callable[[Any], Any]
+
+
+class StructFiller:
+    """Fills in values of one struct type, and everything below them."""
+
+    def __init__(self) -> None:
+        self.own: list[tuple[str, Any, Any]] = []
+        self.children: list[tuple[str, Fill]] = []
+        self.rule: Callable[[Object], Object] | None = None
+
+    def fill(self, value: Object) -> Object:
+        """The value with its defaults; the same object when it lacks none. What is given is never changed."""
+        out = value
+        for name, default, blank in self.own:
+            current = out.get(name)
+            if current is None or (blank is not None and current == blank):
+                if out is value:
+                    out = dict(value)
+                out[name] = default
+        if self.rule is not None:
+            out = self.rule(out)
+        for name, fill in self.children:
+            current = out.get(name)
+            if current and (filled := fill(current)) is not current:
+                if out is value:
+                    out = dict(value)
+                out[name] = filled
+            elif current == {}:
+                filled = fill(current)
+                if filled:
+                    if out is value:
+                        out = dict(value)
+                    out[name] = filled
+        return out
+
+
+def filler(type_name: str) -> Fill | None:
+    """What fills in objects of a type; None for a type without defaults."""
+    return _fillers().get(type_name)
+
+
+@cache
+def _fillers() -> Mapping[str, Fill]:
+    types, table = _data.type_table().types, _data.load("defaults")
+    wanted = _with_defaults(types, set(table) | set(RULES))
+    structs = {name: StructFiller() for name in wanted if isinstance(types[name], list)}
+    for name, struct in structs.items():
+        fields = {field[0]: field for field in types[name]}
+        struct.own = [(key, value, _blank(*fields[key][1:3])) for key, value in table.get(name, {}).items()]
+        struct.rule = RULES.get(name)
+        for key, _, expression, *_ in types[name]:
+            if (fill := _of_expression(expression, structs)) is not None:
+                struct.children.append((key, fill))
+    return {name: struct.fill for name, struct in structs.items()}
+
+
+def _blank(omission: int, expression: str) -> Any:
+    """The value of a field that is never left out which means that it was; None: there is none."""
+    return None if omission & OMIT_EMPTY else _data.type_table().codec(expression).zero
+
+
+def _with_defaults(types: Mapping[str, Any], found: set[str]) -> set[str]:
+    """The types that have defaults, in themselves or in what they hold."""
+    holders: dict[str, set[str]] = {}
+    for name, fields in types.items():
+        if isinstance(fields, list):
+            for field in fields:
+                holders.setdefault(_element(field[2]), set()).add(name)
+    pending = list(found)
+    while pending:
+        for holder in holders.get(pending.pop(), ()):
+            if holder not in found:
+                found.add(holder)
+                pending.append(holder)
+    return found
+
+
+def _element(expression: str) -> str:
+    """The type that pointers, lists and maps of it are about."""
+    while expression.startswith(("*", "[]", "map[")):
+        expression = expression.partition("]")[2] if expression[0] != "*" else expression[1:]
+    return expression
+
+
+def _of_expression(expression: str, structs: Mapping[str, StructFiller]) -> Fill | None:
+    struct = structs.get(_element(expression))
+    if struct is None:
+        return None
+    if expression.startswith("*"):
+        return struct.fill
+    if expression.startswith("[]"):
+        return lambda items: _list(struct.fill, items)
+    if expression.startswith("map["):
+        return lambda items: _map(struct.fill, items)
+    return struct.fill
+
+
+def _list(fill: Fill, items: list[Any]) -> list[Any]:
+    filled = [fill(item) if isinstance(item, dict) else item for item in items]
+    return items if all(new is old for new, old in zip(filled, items, strict=True)) else filled
+
+
+def _map(fill: Fill, items: Object) -> Object:
+    filled = {key: fill(item) for key, item in items.items()}
+    return items if all(filled[key] is item for key, item in items.items()) else filled
