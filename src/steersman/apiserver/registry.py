@@ -118,11 +118,13 @@ class Registry:
         ctx: WriteContext,
         *,
         uid: str | None = None,
+        version: str | None = None,
     ) -> tuple[Entry, bool]:
         """Replace an object by what `change` makes of the stored one (None: there is none). Returns (entry, created).
 
         `change` may be called several times and returns a new top level and metadata each time. `uid` is a
-        precondition. Raises NotFound, Conflict, Invalid and what `change` raises.
+        precondition. `version` is the resourceVersion that `change` will ask for, if that is known: a stale write then
+        fails before any work is done for it. Raises NotFound, Conflict, Invalid and what `change` raises.
         """
         key = scope.key(namespace, name)
         async with self._locks.hold((scope.cache.prefix, key)):
@@ -130,11 +132,13 @@ class Registry:
                 existing = scope.cache.get(key)
                 if existing is None and not _may_create(strategy, ctx):
                     raise not_found(scope.group, scope.resource, name)
+                old = scope.view.tree(existing) if existing is not None else None
                 if uid:
-                    self._check_uid(scope, key, name, uid, existing)
-                if existing is None:
+                    _check_uid(scope, key, name, uid, old)
+                if existing is None or old is None:
                     return await self._create_on_update(scope, strategy, namespace, name, change, ctx)
-                old = scope.view.tree(existing)
+                if version and not self.admission.mutates:
+                    rest.check_resource_version(scope, name, version, existing.revision, unconditional=True)
                 obj = await self._proposed(scope, strategy, namespace, name, change, old, existing, ctx)
                 stored = codec.encode_object(scope.to_storage(obj))
                 try:
@@ -200,16 +204,6 @@ class Registry:
         await ctx.authorize_create()
         return await self._create(scope, namespace, obj, ctx), True
 
-    @staticmethod
-    def _check_uid(scope: ResourceScope, key: str, name: str, uid: str, existing: Entry | None) -> None:
-        current = existing.decode()["metadata"]["uid"] if existing else ""
-        if uid != current:
-            why = (
-                f"StorageError: invalid object, Code: 4, Key: {scope.storage_key(key).decode()}, ResourceVersion: 0, "
-                f"AdditionalErrorMsg: Precondition failed: UID in precondition: {uid}, UID in object meta: {current}"
-            )
-            raise conflict(scope.group, scope.resource, name, why)
-
     async def delete(
         self, scope: ResourceScope, namespace: str, name: str, options: DeleteOptions, ctx: WriteContext
     ) -> tuple[Entry, bool]:
@@ -265,6 +259,16 @@ def _invalid(scope: ResourceScope, strategy: Strategy, obj: Object, name: str, e
 def _may_create(strategy: Strategy, ctx: WriteContext) -> bool:
     """Whether an update of what is missing creates it."""
     return (strategy.allow_create_on_update or ctx.applies) and not ctx.subresource
+
+
+def _check_uid(scope: ResourceScope, key: str, name: str, uid: str, old: Object | None) -> None:
+    current = old["metadata"]["uid"] if old else ""
+    if uid != current:
+        why = (
+            f"StorageError: invalid object, Code: 4, Key: {scope.storage_key(key).decode()}, ResourceVersion: 0, "
+            f"AdditionalErrorMsg: Precondition failed: UID in precondition: {uid}, UID in object meta: {current}"
+        )
+        raise conflict(scope.group, scope.resource, name, why)
 
 
 def _own(meta: Object, managed: list[Object] | None) -> None:

@@ -38,10 +38,11 @@ class Plugin(Protocol):
 
 
 class Admission:
-    """Plugins in order."""
+    """Plugins in order. `mutates` says that one of them may change objects, or sees writes that will conflict."""
 
     def __init__(self, plugins: Sequence[Plugin]) -> None:
         self.plugins = list(plugins)
+        self.mutates = False
 
     async def admit(self, attributes: Attributes) -> None:
         for plugin in self.plugins:

@@ -32,6 +32,15 @@ async def update(
     def replace(old: Object | None) -> Object:
         return {**body, "metadata": dict(body["metadata"])}
 
-    uid = body["metadata"].get("uid")
-    entry, created = await core.registry.update(scope, strategy, info.namespace, info.name, replace, ctx, uid=uid)
+    meta = body["metadata"]
+    entry, created = await core.registry.update(
+        scope,
+        strategy,
+        info.namespace,
+        info.name,
+        replace,
+        ctx,
+        uid=meta.get("uid"),
+        version=meta.get("resourceVersion"),
+    )
     return answers.entry(x, scope, entry, time.time(), 201 if created else 200)
