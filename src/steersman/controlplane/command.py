@@ -88,7 +88,7 @@ async def _serve(options: argparse.Namespace) -> int:
     config, ca = _config(options, token)
     history = History(seconds=options.history * 60)
     plane = await ControlPlane.start(
-        options.store, config, history=history, controllers=_controllers(options.controllers)
+        options.store, config, history=history, controllers=_controllers(options.controllers), root_ca=ca
     )
     try:
         if options.kubeconfig:

@@ -5,13 +5,23 @@ from __future__ import annotations
 import asyncio
 import logging
 from collections.abc import Sequence
-from typing import Protocol
+from typing import TYPE_CHECKING, Protocol
 
 from steersman.apiserver.authn.user import UserInfo
 from steersman.apiserver.server import APIServer
 
+if TYPE_CHECKING:
+    from steersman.client.client import Client
+
 log = logging.getLogger("steersman.controlplane")
-CONTROLLERS = ("namespace-controller",)
+CONTROLLERS = (
+    "clusterrole-aggregation-controller",
+    "event-ttl-controller",
+    "garbage-collector-controller",
+    "namespace-controller",
+    "root-ca-certificate-publisher-controller",
+    "serviceaccount-controller",
+)
 RESTART_WAIT = 1.0
 
 
@@ -22,10 +32,14 @@ class Controller(Protocol):
 
 
 class Controllers:
-    """Runs the controllers of the given names (None: all); one that fails is started again."""
+    """Runs the controllers of the given names (None: all); one that fails is started again.
 
-    def __init__(self, server: APIServer, names: Sequence[str] | None = None) -> None:
+    `root_ca` is the certificate (PEM) that clients verify the server with; without it, none is published.
+    """
+
+    def __init__(self, server: APIServer, names: Sequence[str] | None = None, root_ca: bytes | None = None) -> None:
         self._server = server
+        self._root_ca = root_ca
         self._names = CONTROLLERS if names is None else tuple(names)
         self._task: asyncio.Task[None] | None = None
 
@@ -40,15 +54,32 @@ class Controllers:
     async def _run(self) -> None:
         # The client half is loaded once the server serves: it takes longer to import than the server to start.
         from steersman.client.client import Client
-        from steersman.controlplane.namespaces import NamespaceController
         from steersman.controlplane.transport import InProcessTransport
 
         user = UserInfo("system:kube-controller-manager", "", ("system:masters", "system:authenticated"))
         transport = InProcessTransport(self._server, user)
         async with Client(transport=transport, field_manager="kube-controller-manager") as client:
-            controllers: list[Controller] = [NamespaceController(client, self._server.core)]
-            wanted = [controller for controller in controllers if controller.name in self._names]
+            wanted = [controller for controller in self._all(client) if controller.name in self._names]
             await asyncio.gather(*(self._keep(controller) for controller in wanted))
+
+    def _all(self, client: Client) -> list[Controller]:
+        from steersman.controlplane.aggregation import RoleAggregation
+        from steersman.controlplane.events import EventExpiry
+        from steersman.controlplane.garbage import GarbageCollector
+        from steersman.controlplane.namespace_contents import DefaultServiceAccounts, RootCertificates
+        from steersman.controlplane.namespaces import NamespaceController
+
+        core = self._server.core
+        found: list[Controller] = [
+            NamespaceController(client, core),
+            GarbageCollector(client, core),
+            DefaultServiceAccounts(client, core),
+            EventExpiry(client, core),
+            RoleAggregation(client, core),
+        ]
+        if self._root_ca is not None:
+            found.append(RootCertificates(client, core, self._root_ca))
+        return found
 
     @staticmethod
     async def _keep(controller: Controller) -> None:

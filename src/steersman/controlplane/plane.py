@@ -32,14 +32,18 @@ class ControlPlane:
         *,
         history: History | None = None,
         controllers: Sequence[str] | None = None,
+        root_ca: bytes | None = None,
     ) -> ControlPlane:
-        """Open the store, serve, and start the controllers (None: all). Raises StoreError, ListenError."""
+        """Open the store, serve, and start the controllers (None: all). Raises StoreError, ListenError.
+
+        `root_ca` (PEM) is what every namespace's kube-root-ca.crt holds; without it there are none.
+        """
         async with AsyncExitStack() as stack:
             opened = await open_store(store, history=history)
             stack.push_async_callback(opened.close)
             server = await APIServer.start(opened, config or ServerConfig())
             stack.push_async_callback(server.stop, 0)
-            started = Controllers(server, controllers)
+            started = Controllers(server, controllers, root_ca)
             started.start()
             stack.pop_all()
             return cls(opened, server, started)
