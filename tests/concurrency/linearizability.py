@@ -75,7 +75,7 @@ def step(state: State, operation: Operation) -> tuple[bool, State]:
 class _Event:
     """An invocation (`completion` is its other end) or a completion, in a list linked by time."""
 
-    __slots__ = ("completion", "number", "operation", "next", "previous")
+    __slots__ = ("completion", "next", "number", "operation", "previous")
 
     def __init__(self, number: int, operation: Operation, completion: _Event | None) -> None:
         self.number = number
