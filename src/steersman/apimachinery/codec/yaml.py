@@ -8,6 +8,9 @@ from typing import Any, ClassVar
 from steersman.apimachinery.codec.json import normalise_numbers
 
 
+_FREE_NODES, _MOST_NODES = 400_000, 4_000_000
+
+
 class YamlError(ValueError):
     """The text is no YAML, or no document that JSON can express."""
 
@@ -101,13 +104,47 @@ def decode_with_duplicates(raw: bytes) -> tuple[Any, list[str]]:
         loader = _loader()(raw)
         loader.duplicates = []
         try:
-            value = loader.get_data() if loader.check_data() else None
+            value = None
+            if loader.check_node():
+                node = loader.get_node()
+                if b"*" in raw:
+                    _check_aliases(node)
+                value = loader.construct_document(node)
         finally:
             loader.dispose()
     except (yaml.YAMLError, RecursionError, UnicodeDecodeError, YamlError) as error:
         raise YamlError(f"yaml: {_problem(error)}") from None
     found = [f'line {line}: key "{key}" already set in map' for line, key in loader.duplicates]
     return normalise_numbers(value), found
+
+
+def _check_aliases(root: Any) -> None:
+    """Refuse a document that grows too much when its aliases are written out, before any of it is.
+
+    Source: go-yaml v2 `decode.go` (allowedAliasRatio): the more nodes, the smaller the part that aliases may make up.
+    """
+    sizes: dict[int, int] = {}
+    size = _written_out(root, sizes)
+    aliased = size - len(sizes)
+    growth = min(max((size - _FREE_NODES) / (_MOST_NODES - _FREE_NODES), 0.0), 1.0)
+    if aliased > 100 and size > 1000 and aliased / size > 0.99 - 0.89 * growth:
+        raise YamlError("document contains excessive aliasing")
+
+
+def _written_out(node: Any, sizes: dict[int, int]) -> int:
+    """How many nodes there are below and with `node`; `sizes` remembers those of each node met. A node inside itself
+    counts nothing: the constructor refuses it."""
+    known = sizes.get(id(node))
+    if known is not None:
+        return known
+    sizes[id(node)] = 0
+    size = 1
+    if node.id == "mapping":
+        size += sum(_written_out(key, sizes) + _written_out(value, sizes) for key, value in node.value)
+    elif node.id == "sequence":
+        size += sum(_written_out(item, sizes) for item in node.value)
+    sizes[id(node)] = size
+    return size
 
 
 def decode_all(raw: bytes) -> list[Any]:
