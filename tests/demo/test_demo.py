@@ -46,6 +46,15 @@ async def demo(*options: str) -> AsyncIterator[asyncio.subprocess.Process]:
             await process.wait()
 
 
+async def line_with(process: asyncio.subprocess.Process, text: str) -> str:
+    """The next line on stdout that has `text` in it."""
+    assert process.stdout is not None
+    async for line in process.stdout:
+        if text in line.decode():
+            return line.decode()
+    raise AssertionError("the demonstration ended early")
+
+
 async def test_shows_conflicts_and_that_nothing_is_lost(tmp_path: Path) -> None:
     async with demo("--writers", "4", "--increments", "10", "--directory", str(tmp_path)) as process:
         out, err = (stream.decode() for stream in await process.communicate())
@@ -81,9 +90,7 @@ async def test_refuses_numbers_that_make_no_race(number: str) -> None:
 
 async def test_keep_leaves_the_server_up_until_interrupted() -> None:
     async with demo("--writers", "2", "--increments", "3", "--keep") as process:
-        assert process.stdout is not None
-        while not (line := (await process.stdout.readline()).decode()).startswith("  export KUBECONFIG="):
-            assert line, "the demonstration ended early"
+        line = await line_with(process, "export KUBECONFIG=")
         kubeconfig = Path(line.strip().removeprefix("export KUBECONFIG="))
         assert os.stat(kubeconfig).st_mode & 0o077 == 0
         async with Client(load(kubeconfig=kubeconfig)) as client:
@@ -94,6 +101,18 @@ async def test_keep_leaves_the_server_up_until_interrupted() -> None:
     assert (process.returncode, err) == (0, b"")
     assert b"kubectl get myapps" in out
     assert not kubeconfig.parent.exists(), "a temporary directory is removed"
+
+
+async def test_its_server_ends_with_it() -> None:
+    async with demo("--increments", "1000000") as process:
+        port = re.search(r"https://127\.0\.0\.1:(\d+)", await line_with(process, "  server"))
+        assert port is not None
+        await line_with(process, " 409 ")
+        process.terminate()
+        await process.communicate()
+    assert process.returncode == 128 + signal.SIGTERM
+    with pytest.raises(ConnectionRefusedError):
+        await asyncio.open_connection("127.0.0.1", int(port[1]))
 
 
 class Saboteur(Screen):

@@ -51,7 +51,9 @@ def run(options: argparse.Namespace) -> int:
         Screen(sys.stderr).error(str(error))
         return 1
     except KeyboardInterrupt:
-        return 130
+        return 128 + signal.SIGINT
+    except asyncio.CancelledError:
+        return 128 + signal.SIGTERM
 
 
 def _positive(text: str) -> int:
@@ -72,6 +74,10 @@ def _new(directory: Path) -> Path:
 
 
 async def _demonstrate(options: argparse.Namespace, directory: Path, screen: Screen) -> int:
+    this = asyncio.current_task()
+    assert this is not None
+    for number in (signal.SIGTERM, signal.SIGHUP):  # whatever ends the demonstration, it stops its server
+        asyncio.get_running_loop().add_signal_handler(number, this.cancel)
     screen.title(options.writers, options.increments)
     async with await DemoServer.start(directory, DATABASE) as server:
         # The client half takes a third of a second to load: the server starts meanwhile.

@@ -111,4 +111,7 @@ def _program() -> str:
     path = sys.argv[0]
     if os.path.basename(path) != "steersman":
         return f"{shlex.quote(sys.executable)} -m steersman"
-    return "steersman" if shutil.which("steersman") == path else shlex.quote(os.path.relpath(path))
+    if shutil.which("steersman") == path:
+        return "steersman"
+    relative = os.path.relpath(path)
+    return shlex.quote(path if relative.startswith("..") else relative)
