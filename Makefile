@@ -42,6 +42,6 @@ $(VENV)/installed: pyproject.toml | $(VENV)/bin/pip
 	@touch $@
 
 $(VENV)/developing: pyproject.toml requirements-dev.lock | $(VENV)/bin/pip
-	$(BIN)/pip install --quiet --require-hashes --requirement requirements-dev.lock
+	$(BIN)/pip install --quiet --no-deps --require-hashes --requirement requirements-dev.lock
 	$(BIN)/pip install --quiet --no-deps --no-build-isolation --editable .
 	@touch $(VENV)/installed $@
