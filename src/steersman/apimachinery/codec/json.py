@@ -14,11 +14,16 @@ import orjson
 
 from steersman._util.gojson import syntax_error
 
-# Fixed patterns that match in linear time: what looks like a number with a fraction, and what ends a key.
+# Fixed patterns that match in linear time: what looks like a number with a fraction; what ends a key, and what looks
+# like it inside a string.
 _FLOAT = re.compile(rb"[:,\[ \t\r\n]-?[0-9]+[.eE]")
-_KEY = re.compile(rb'(?<!\\)(?:\\\\)*"[ \t\r\n]*:')
+_KEY = re.compile(rb'"[ \t\r\n]*:')
+_QUOTED_KEY = re.compile(rb'\\"[ \t\r\n]*:')
 _METADATA = b'"metadata":{'
-MAX_DEPTH = 10_000
+MAX_DEPTH = 240
+"""How deep objects and lists may nest (kube-apiserver: 10,000). What is written may nest 254 levels: orjson's limit, of
+which field ownership and tables need a few for themselves."""
+_MARGIN = 254 - MAX_DEPTH
 
 
 class JsonError(ValueError):
@@ -26,14 +31,49 @@ class JsonError(ValueError):
 
 
 def decode(raw: bytes) -> Any:
-    """The value of a JSON text; floats without a fraction become integers. Raises JsonError."""
+    """The value of a JSON text; floats without a fraction become integers, as invalid UTF-8 becomes U+FFFD.
+
+    Raises JsonError, also for a text that nests deeper than MAX_DEPTH.
+    """
     try:
         value = orjson.loads(raw)
     except orjson.JSONDecodeError:
-        raise JsonError(syntax_error(raw)) from None
+        value = _decode_as_go(raw)
+    if raw.count(b"{") + raw.count(b"[") > MAX_DEPTH:
+        check_depth(value)
     if _FLOAT.search(raw):
         value = normalise_numbers(value)
     return value
+
+
+def check_depth(value: Any) -> None:
+    """Raise JsonError for a value that nests deeper than MAX_DEPTH, or contains itself."""
+    for _ in range(_MARGIN):
+        value = [value]
+    try:
+        orjson.dumps(value)
+    except orjson.JSONEncodeError:
+        raise JsonError("exceeded max depth") from None
+
+
+def _decode_as_go(raw: bytes) -> Any:
+    """What orjson refuses but Go reads: text that is not UTF-8, halves of surrogate pairs. Raises JsonError."""
+    if problem := syntax_error(raw):
+        raise JsonError(problem)
+    try:
+        value = json.loads(raw.decode("utf-8", "replace"), parse_float=_float, parse_int=_float)
+    except RecursionError:
+        raise JsonError("exceeded max depth") from None
+    text = json.dumps(value, ensure_ascii=False).encode("utf-16-le", "surrogatepass").decode("utf-16-le", "replace")
+    return orjson.loads(text)
+
+
+def _float(text: str) -> int | float:
+    """A number, as an integer when it fits one."""
+    number = float(text)
+    if abs(number) == float("inf"):
+        raise JsonError(f"json: cannot unmarshal number {text} into Go value of type float64")
+    return int(text) if text.lstrip("-").isdigit() and -(2**63) <= number < 2**63 else number
 
 
 def normalise_numbers(value: Any) -> Any:
@@ -53,7 +93,7 @@ def normalise_numbers(value: Any) -> Any:
 
 def duplicate_keys(raw: bytes, value: Any) -> list[str]:
     """Paths of keys that stand twice in one object of `raw`, whose decoded form is `value`."""
-    if len(_KEY.findall(raw)) == _count_keys(value):
+    if rb'\\"' not in raw and len(_KEY.findall(raw)) - len(_QUOTED_KEY.findall(raw)) == _count_keys(value):
         return []
     found: list[str] = []
     pairs = json.loads(raw, object_pairs_hook=_Pairs)

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+import base64
 from functools import lru_cache
 from typing import Any, ClassVar
 
-from steersman.apimachinery.codec.json import normalise_numbers
-
+from steersman.apimachinery.codec.json import check_depth, normalise_numbers
 
 _FREE_NODES, _MOST_NODES = 400_000, 4_000_000
+_OPEN = -1
+_MOST_DIGITS = 300
 
 
 class YamlError(ValueError):
@@ -48,15 +50,25 @@ def _loader() -> Any:
     )
     Loader.add_constructor("tag:yaml.org,2002:int", lambda loader, node: _integer(node.value.replace("_", "")))
     Loader.add_constructor("tag:yaml.org,2002:map", _mapping)
+    Loader.add_constructor("tag:yaml.org,2002:binary", _binary)
     return Loader
 
 
-def _integer(text: str) -> int:
+def _integer(text: str) -> int | float | str:
+    """As go-yaml: what fits no 64-bit integer is a float, what fits no float stays text."""
     sign = -1 if text.startswith("-") else 1
     digits = text.lstrip("+-")
+    if len(digits) > _MOST_DIGITS:
+        return text
     if len(digits) > 1 and digits[0] == "0" and digits[1].isdigit():
         return sign * int(digits, 8)
-    return sign * int(digits, 0)
+    number = sign * int(digits, 0)
+    return number if -(2**63) <= number < 2**64 else float(number)
+
+
+def _binary(loader: Any, node: Any) -> str:
+    """!!binary: the text that the base64 stands for."""
+    return base64.b64decode(loader.construct_scalar(node)).decode("utf-8", "replace")
 
 
 def _mapping(loader: Any, node: Any) -> Any:
@@ -110,9 +122,10 @@ def decode_with_duplicates(raw: bytes) -> tuple[Any, list[str]]:
                 if b"*" in raw:
                     _check_aliases(node)
                 value = loader.construct_document(node)
+                check_depth(value)
         finally:
             loader.dispose()
-    except (yaml.YAMLError, RecursionError, UnicodeDecodeError, YamlError) as error:
+    except (yaml.YAMLError, RecursionError, ValueError) as error:
         raise YamlError(f"yaml: {_problem(error)}") from None
     found = [f'line {line}: key "{key}" already set in map' for line, key in loader.duplicates]
     return normalise_numbers(value), found
@@ -132,12 +145,13 @@ def _check_aliases(root: Any) -> None:
 
 
 def _written_out(node: Any, sizes: dict[int, int]) -> int:
-    """How many nodes there are below and with `node`; `sizes` remembers those of each node met. A node inside itself
-    counts nothing: the constructor refuses it."""
+    """How many nodes there are below and with `node`; `sizes` remembers those of each node met."""
     known = sizes.get(id(node))
+    if known == _OPEN:
+        raise YamlError("anchor value contains itself")
     if known is not None:
         return known
-    sizes[id(node)] = 0
+    sizes[id(node)] = _OPEN
     size = 1
     if node.id == "mapping":
         size += sum(_written_out(key, sizes) + _written_out(value, sizes) for key, value in node.value)

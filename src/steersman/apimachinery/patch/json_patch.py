@@ -15,6 +15,7 @@ from typing import Any, TypeAlias
 import orjson
 
 from steersman._util.gotext import quote
+from steersman.apimachinery.codec import json as codec
 from steersman.apimachinery.errors import ApiError, BadRequest, Invalid, RequestEntityTooLarge
 
 MEDIA_TYPE = "application/json-patch+json"
@@ -42,8 +43,10 @@ def apply(document: Any, patch: Any) -> Any:
     """
     operations = decode(patch)
     try:
-        return _Patcher(document).run(operations)
-    except PatchFailed as err:
+        patched = _Patcher(document).run(operations)
+        codec.check_depth(patched)
+        return patched
+    except (PatchFailed, codec.JsonError) as err:
         raise Invalid("the server rejected our request due to an error in our request", details={}) from err
 
 
@@ -181,8 +184,7 @@ class _Patcher:
                     "error while performing deep copy: Unable to complete the copy, the accumulated size increase "
                     f"of copy is {self.copied}, exceeding the limit {MAX_COPIED_BYTES}"
                 )
-        self.disown(value)
-        self.insert(place, value, "error while adding value during copy: ")
+        self.insert(place, codec.copy(value), "error while adding value during copy: ")
 
     def test(self, operation: Operation) -> None:
         missing = "test operation failed to decode path: operation missing path field: missing value"
@@ -227,13 +229,6 @@ class _Patcher:
         copy = container.copy()
         self.owned[id(copy)] = copy
         return copy
-
-    def disown(self, value: Any) -> None:
-        """Makes what is about to appear in two places shared, so that a later change copies it first."""
-        if isinstance(value, dict | list):
-            self.owned.pop(id(value), None)
-            for item in value.values() if isinstance(value, dict) else value:
-                self.disown(item)
 
     def insert(self, place: _Place, value: Any, context: str) -> None:
         container, key = place.container, place.key
@@ -322,7 +317,10 @@ def _atoi(text: str) -> int:
 
 def _encoded_size(value: Any) -> int:
     """How many bytes Go's encoder writes for a value: it escapes HTML characters."""
-    text = orjson.dumps(value)
+    try:
+        text = orjson.dumps(value)
+    except orjson.JSONEncodeError as err:
+        raise PatchFailed(f"error while performing deep copy: {err}") from err
     return len(text) + 5 * sum(map(text.count, (b"<", b">", b"&")))
 
 
