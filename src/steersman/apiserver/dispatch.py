@@ -49,7 +49,8 @@ async def dispatch(core: Core, x: Exchange) -> Answer:
         x.warnings.append(scope.deprecation)
     if scope.namespaced and not info.namespace and (info.name or info.verb in ("create", "deletecollection")):
         return _wrong_scope(scope, x)
-    if not scope.namespaced and info.namespace and info.resource != "namespaces":
+    itself = info.resource == "namespaces" and info.name == info.namespace
+    if not scope.namespaced and info.namespace and not itself:
         return _wrong_scope(scope, x)
     if info.subresource:
         return await _subresource(core, scope, x)

@@ -18,6 +18,7 @@ from steersman.apiserver.scope import ResourceScope
 from steersman.apiserver.strategy import Object
 
 OPTIMISTIC_LOCK = "the object has been modified; please apply your changes to the latest version and try again"
+_UINT64_DIGITS = 100
 ORPHAN, FOREGROUND = "orphan", "foregroundDeletion"
 Check = Callable[[], Awaitable[None]]
 
@@ -72,11 +73,13 @@ def parse_revision(text: str) -> int:
         return 0
     if not text.isascii() or not text.isdigit():
         raise ApiError(bad_revision(text))
+    if len(text) > _UINT64_DIGITS or int(text) >= 2**64:
+        raise ApiError(bad_revision(text, "value out of range"))
     return int(text)
 
 
-def bad_revision(text: str) -> str:
-    return f"resourceVersion: Invalid value: {quote(text)}: strconv.ParseUint: parsing {quote(text)}: invalid syntax"
+def bad_revision(text: str, why: str = "invalid syntax") -> str:
+    return f"resourceVersion: Invalid value: {quote(text)}: strconv.ParseUint: parsing {quote(text)}: {why}"
 
 
 def check_resource_version(

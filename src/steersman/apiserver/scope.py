@@ -6,9 +6,12 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any
 
+from steersman._util.gotext import quote
 from steersman.apimachinery.codec import json as codec
+from steersman.apimachinery.errors import BadRequest
 from steersman.apimachinery.field_selectors import FieldSelector
 from steersman.apimachinery.gvk import GroupVersionKind, GroupVersionResource
+from steersman.apimachinery.names import path_segment_name
 from steersman.apimachinery.patch.strategic import PatchSchema
 from steersman.apiserver.strategy import Object, Strategy
 from steersman.apiserver.watchcache import Entry, ResourceCache
@@ -131,7 +134,9 @@ class ResourceScope:
         return self.gvr.api_version
 
     def key(self, namespace: str, name: str) -> str:
-        """An object's key in the cache."""
+        """An object's key in the cache. Raises BadRequest for a name that can stand in no path."""
+        if name in (".", "..") or "/" in name or "%" in name:
+            raise BadRequest(f"Name parameter invalid: {quote(name)}: {';'.join(path_segment_name(name))}")
         return f"{namespace}/{name}" if self.namespaced else name
 
     def storage_key(self, key: str) -> bytes:

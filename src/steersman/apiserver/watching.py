@@ -18,6 +18,9 @@ from steersman.apiserver.watchcache import Change, Entry, ResourceCache
 from steersman.net.http import Stream, chunk
 
 MAX_BUFFERED = 16 * 1024 * 1024
+CHECK_EVERY = 256 * 1024
+BATCH_WATCHERS = 16
+BATCH_SECONDS = 0.005
 Render = Callable[[Entry, bool], bytes]
 
 
@@ -34,13 +37,18 @@ class Watcher:
     after: int
     ended: asyncio.Future[None]
     started: bool = False
+    unchecked: int = 0
 
     def send(self, framed: bytes) -> None:
+        """Send framed events; a client that has left too many unread is cut off."""
         stream = self.stream
-        if stream.buffered > MAX_BUFFERED:
-            stream.abort()
-            self.end()
-            return
+        self.unchecked += len(framed)
+        if self.unchecked > CHECK_EVERY:
+            self.unchecked = 0
+            if stream.buffered > MAX_BUFFERED:
+                stream.abort()
+                self.end()
+                return
         stream.write_chunk(framed)
         self.started = True
 
@@ -51,27 +59,67 @@ class Watcher:
 
 @dataclass(eq=False, slots=True)
 class Channel:
-    """The watchers that want the same bytes. `render` encodes an entry; its flag asks for a table's column header."""
+    """The watchers that want the same bytes. `render` encodes an entry; its flag asks for a table's column header.
+
+    An event goes out at once. While many watchers follow and events come fast, those within BATCH_SECONDS of the last
+    sending go out together: what a delivery costs is the sending, not the bytes.
+    """
 
     selection: Selection
     render: Render
     has_header: bool
     on_event: Callable[[str, int, int], None]
-    watchers: list[Watcher] = field(default_factory=list)
+    watchers: dict[Watcher, None] = field(default_factory=dict)
+    pending: list[tuple[int, bytes]] = field(default_factory=list)
+    sent_at: float = 0.0
+    timer: asyncio.TimerHandle | None = None
 
     def notify(self, change: Change) -> None:
         found = event_of(change, self.selection)
         if found is None:
             return
         kind, entry = found
-        plain = self._framed(kind, entry, header=False)
-        sent = 0
+        framed = self._framed(kind, entry, header=False)
+        self.on_event(kind, len(self.watchers), len(framed))
+        if self.has_header:
+            self._send_with_header(change.revision, kind, entry, framed)
+            return
+        self.pending.append((change.revision, framed))
+        if len(self.watchers) < BATCH_WATCHERS:
+            self.flush()
+        elif self.timer is None:
+            loop = asyncio.get_running_loop()
+            wait = self.sent_at + BATCH_SECONDS - loop.time()
+            if wait <= 0:
+                self.flush()
+            else:
+                self.timer = loop.call_later(wait, self.flush)
+
+    def flush(self) -> None:
+        """Send what waits."""
+        if self.timer is not None:
+            self.timer.cancel()
+            self.timer = None
+        events = self.pending
+        if not events:
+            return
+        self.pending = []
+        if len(self.watchers) >= BATCH_WATCHERS:
+            self.sent_at = asyncio.get_running_loop().time()
+        first = events[0][0]
+        everything = events[0][1] if len(events) == 1 else b"".join([framed for _, framed in events])
         for watcher in tuple(self.watchers):
-            if change.revision > watcher.after:
-                first = self.has_header and not watcher.started
-                watcher.send(self._framed(kind, entry, header=True) if first else plain)
-                sent += 1
-        self.on_event(kind, sent, len(plain))
+            if watcher.after < first:
+                watcher.send(everything)
+            else:
+                for revision, framed in events:
+                    if watcher.after < revision:
+                        watcher.send(framed)
+
+    def _send_with_header(self, revision: int, kind: str, entry: Entry, plain: bytes) -> None:
+        for watcher in tuple(self.watchers):
+            if watcher.after < revision:
+                watcher.send(plain if watcher.started else self._framed(kind, entry, header=True))
 
     def _framed(self, kind: str, entry: Entry, *, header: bool) -> bytes:
         return chunk(frame(kind, self.render(entry, header)))
@@ -99,25 +147,26 @@ class WatchHub:
     def __init__(self) -> None:
         self._channels: dict[ResourceCache, dict[Hashable, Channel]] = {}
 
-    def join(
-        self, cache: ResourceCache, key: Hashable, make: Callable[[], Channel], watcher: Watcher
-    ) -> Callable[[], None]:
-        """Let a watcher follow a channel from now on; returns what ends that."""
+    def join(self, cache: ResourceCache, key: Hashable, make: Callable[[], Channel], watcher: Watcher) -> Channel:
+        """Let a watcher follow a channel from now on, until `leave`."""
         channels = self._channels.setdefault(cache, {})
         channel = channels.get(key)
         if channel is None:
             channel = channels[key] = make()
             cache.watchers.append(channel.notify)
-        channel.watchers.append(watcher)
-        joined = channel
+        channel.watchers[watcher] = None
+        return channel
 
-        def leave() -> None:
-            joined.watchers.remove(watcher)
-            if not joined.watchers:
-                cache.watchers.remove(joined.notify)
-                del channels[key]
-
-        return leave
+    def leave(self, cache: ResourceCache, key: Hashable, watcher: Watcher) -> None:
+        """Send a watcher what waits for it, and let it go."""
+        channel = self._channels[cache][key]
+        channel.flush()
+        del channel.watchers[watcher]
+        if not channel.watchers:
+            cache.watchers.remove(channel.notify)
+            del self._channels[cache][key]
+            if not self._channels[cache]:
+                del self._channels[cache]
 
     def end_scope(self, scope: object) -> None:
         """Close the watches of a scope that is served no more, or in another form."""

@@ -8,8 +8,9 @@ from __future__ import annotations
 from typing import Any
 
 from steersman._util.gotext import quote
+from steersman.api.kinds import protobuf_schema
 from steersman.apimachinery.codec import json as codec
-from steersman.apimachinery.codec import yaml
+from steersman.apimachinery.codec import protobuf, yaml
 from steersman.apimachinery.codec.negotiate import JSON, PROTOBUF, YAML, content_type
 from steersman.apimachinery.errors import (
     BadRequest,
@@ -69,6 +70,8 @@ def report(x: Exchange, scope: ResourceScope, problems: list[str], level: str) -
 
 def _parse(x: Exchange, scope: ResourceScope, body: bytes, level: str) -> tuple[Object, list[str]]:
     media = content_type(x.request.headers.get("content-type", ""))
+    if media == PROTOBUF and not scope.custom:
+        return _from_protobuf(scope, body), []
     if media not in (JSON, YAML):
         raise UnsupportedMediaType(unknown_format())
     duplicates: list[str] = []
@@ -89,6 +92,22 @@ def _parse(x: Exchange, scope: ResourceScope, body: bytes, level: str) -> tuple[
         why = f"json: cannot unmarshal {go} into Go value of type {_TYPE_META}"
         raise unrecognized(scope, body, f"couldn't get version/kind; json parse error: {why}")
     return obj, duplicates
+
+
+def _from_protobuf(scope: ResourceScope, body: bytes) -> Object:
+    try:
+        unknown = protobuf.envelope(body)
+    except protobuf.ProtobufError as error:
+        raise unrecognized(scope, body, str(error)) from None
+    api_version, kind = unknown.api_version or scope.api_version, unknown.kind or scope.kind
+    _, version = split_api_version(api_version)
+    try:
+        return protobuf.decode(protobuf.Unknown(api_version, kind, unknown.raw), protobuf_schema())
+    except protobuf.UnknownKindError:
+        why = f'no kind {quote(kind)} is registered for version {quote(api_version)} in scheme "pkg/runtime/scheme.go:111"'
+    except protobuf.ProtobufError as error:
+        why = str(error)
+    raise BadRequest(f"{kind} in version {quote(version)} cannot be handled as a {scope.kind}: {why}")
 
 
 def unknown_format(media: str = f"{JSON}, {YAML}, {PROTOBUF}") -> str:

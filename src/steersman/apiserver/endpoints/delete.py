@@ -9,9 +9,10 @@ import asyncio
 import time
 from typing import Any
 
+from steersman.api.kinds import protobuf_schema
 from steersman.apimachinery.codec import json as codec
-from steersman.apimachinery.codec import yaml
-from steersman.apimachinery.codec.negotiate import JSON, YAML, content_type
+from steersman.apimachinery.codec import protobuf, yaml
+from steersman.apimachinery.codec.negotiate import JSON, PROTOBUF, YAML, content_type
 from steersman.apimachinery.errors import BadRequest, NotFound, UnsupportedMediaType
 from steersman.apimachinery.options import DeleteOptions, delete_options, list_options
 from steersman.apiserver.core import Core
@@ -61,14 +62,26 @@ def _options(x: Exchange) -> DeleteOptions:
     body = bodies.read(x.request)
     raw: Any = None
     if body:
-        media = content_type(x.request.headers.get("content-type", ""))
-        if media not in (JSON, YAML):
-            raise UnsupportedMediaType(bodies.unknown_format())
-        try:
-            raw = yaml.decode(body) if media == YAML else codec.decode(body)
-        except (codec.JsonError, yaml.YamlError) as error:
-            raise BadRequest(f"couldn't get version/kind; json parse error: {error} ({bodies.summary(body)})") from None
+        raw = _decoded(body, content_type(x.request.headers.get("content-type", "")))
         if not isinstance(raw, dict) or raw.get("kind", "DeleteOptions") != "DeleteOptions":
             kind = raw.get("kind") if isinstance(raw, dict) else type(raw).__name__
             raise BadRequest(f"decoded object cannot be converted to DeleteOptions: {kind}")
     return delete_options(x.info, raw)
+
+
+def _decoded(body: bytes, media: str) -> Any:
+    """DeleteOptions may be sent in protobuf for every kind, custom resources included."""
+    if media not in (JSON, YAML, PROTOBUF):
+        raise UnsupportedMediaType(bodies.unknown_format())
+    try:
+        if media == PROTOBUF:
+            unknown = protobuf.envelope(body)
+            options = protobuf.Unknown("v1", unknown.kind or "DeleteOptions", unknown.raw)
+            return protobuf.decode(options, protobuf_schema())
+        return yaml.decode(body) if media == YAML else codec.decode(body)
+    except (codec.JsonError, yaml.YamlError) as error:
+        raise BadRequest(f"couldn't get version/kind; json parse error: {error} ({bodies.summary(body)})") from None
+    except protobuf.UnknownKindError as error:
+        raise BadRequest(f"decoded object cannot be converted to DeleteOptions: {error}") from None
+    except protobuf.ProtobufError as error:
+        raise BadRequest(str(error)) from None

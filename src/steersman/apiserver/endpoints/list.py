@@ -75,8 +75,8 @@ def list_meta(scope: ResourceScope, page: Page) -> Object:
     return meta
 
 
-def encode_list(scope: ResourceScope, entries: Iterable[Entry], meta: Object) -> bytes:
-    """The list's JSON, a join of encoded items; items of built-in lists leave apiVersion and kind out."""
+def encode_list(scope: ResourceScope, entries: Iterable[Entry], meta: Object) -> list[bytes]:
+    """The list's JSON in parts, a join of encoded items; items of built-in lists leave apiVersion and kind out."""
     head = codec.encode({"apiVersion": scope.api_version, "kind": scope.list_kind, "metadata": meta})
     wire = scope.view.wire
     if scope.custom:
@@ -84,7 +84,7 @@ def encode_list(scope: ResourceScope, entries: Iterable[Entry], meta: Object) ->
     else:
         skip = len(codec.encode({"apiVersion": scope.api_version, "kind": scope.kind}))
         items = b",".join([b"{" + wire(entry)[skip:] for entry in entries])
-    return b'%b,"items":[%b]}' % (head[:-1], items)
+    return [b'%b,"items":[' % head[:-1], items, b"]}"]
 
 
 async def read(core: Core, scope: ResourceScope, selection: Selection, options: ListOptions) -> Page:

@@ -82,14 +82,15 @@ class _Session:
             stream.write(self._expired())
             return
         self._catch_up(watcher)
-        leave = self.core.hub.join(cache, self._key(), self._channel, watcher)
+        key = self._key()
+        channel = self.core.hub.join(cache, key, self._channel, watcher)
         gone = asyncio.ensure_future(stream.closed())
         gone.add_done_callback(lambda _: watcher.end())
         try:
-            await self._keep(watcher, loop.time() + self.timeout)
+            await self._keep(watcher, channel, loop.time() + self.timeout)
         finally:
             gone.cancel()
-            leave()
+            self.core.hub.leave(cache, key, watcher)
 
     def _too_old(self, cache: ResourceCache) -> bool:
         return bool(self.after and not self.initial and self.recalled is None and self.after < cache.floor)
@@ -132,7 +133,7 @@ class _Session:
         watcher.started = True
         self._count(kind, 1, len(data))
 
-    async def _keep(self, watcher: Watcher, deadline: float) -> None:
+    async def _keep(self, watcher: Watcher, channel: Channel, deadline: float) -> None:
         """Stay until the client goes, the timeout comes, or the scope ends; send bookmarks when they are due."""
         loop = asyncio.get_running_loop()
         marks = self.options.allow_watch_bookmarks
@@ -147,6 +148,7 @@ class _Session:
             now = loop.time()
             if marks and not watcher.ended.done() and (now >= due or (last <= now < deadline)):
                 if self.core.cache.revision >= watcher.after:
+                    channel.flush()
                     watcher.stream.write(self._bookmark(initial=False))
                 due = now + BOOKMARK_EVERY
                 last = deadline
