@@ -8,6 +8,7 @@ from typing import Any
 
 import orjson
 
+from steersman.apimachinery.codec import protobuf
 from steersman.apimachinery.go_types import TypeTable
 
 
@@ -23,3 +24,10 @@ def load(name: str) -> Any:
 def type_table() -> TypeTable:
     """Go's types of all built-in kinds."""
     return TypeTable(load("types"))
+
+
+@cache
+def protobuf_schema() -> protobuf.Schema:
+    """The protobuf messages of all built-in kinds, of their subresources, and of DeleteOptions."""
+    content = load("protobuf")
+    return protobuf.Schema(content["messages"], content["kinds"])

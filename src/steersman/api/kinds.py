@@ -11,6 +11,7 @@ from functools import cache, cached_property
 from typing import TYPE_CHECKING, Any
 
 from steersman.api import _data
+from steersman.apimachinery.codec.protobuf import Schema
 from steersman.apimachinery.errors import BadRequest
 from steersman.apimachinery.go_values import DecodeError, cannot_be_handled
 from steersman.apimachinery.gvk import GroupVersionKind, GroupVersionResource
@@ -157,6 +158,11 @@ def schemas() -> Mapping[str, Any]:
     """The OpenAPI v3 schemas of all types, as `components.schemas` has them."""
     found: Mapping[str, Any] = _data.load("schemas")
     return found
+
+
+def protobuf_schema() -> Schema:
+    """The protobuf messages of all kinds, of their subresources, and of DeleteOptions."""
+    return _data.protobuf_schema()
 
 
 def schema_name(kind: BuiltinKind) -> str:

@@ -104,7 +104,8 @@ def _from_protobuf(scope: ResourceScope, body: bytes) -> Object:
     try:
         return protobuf.decode(protobuf.Unknown(api_version, kind, unknown.raw), protobuf_schema())
     except protobuf.UnknownKindError:
-        why = f'no kind {quote(kind)} is registered for version {quote(api_version)} in scheme "pkg/runtime/scheme.go:111"'
+        where = f'version {quote(api_version)} in scheme "pkg/runtime/scheme.go:111"'
+        why = f"no kind {quote(kind)} is registered for {where}"
     except protobuf.ProtobufError as error:
         why = str(error)
     raise BadRequest(f"{kind} in version {quote(version)} cannot be handled as a {scope.kind}: {why}")
