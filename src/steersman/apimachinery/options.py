@@ -16,6 +16,7 @@ from steersman.apimachinery.request_info import RequestInfo
 
 META_GROUP = "meta.k8s.io"
 _FIELD_VALIDATION = ("", "Ignore", "Strict", "Warn")
+_INT64_DIGITS = 100
 _POLICIES = ("Foreground", "Background", "Orphan")
 
 
@@ -90,7 +91,7 @@ def list_options(info: RequestInfo) -> ListOptions:
         resource_version=info.first("resourceVersion"),
         resource_version_match=info.first("resourceVersionMatch"),
         timeout_seconds=_integer(query, "timeoutSeconds"),
-        limit=_integer(query, "limit") or 0,
+        limit=max(_integer(query, "limit") or 0, 0),
         continue_token=info.first("continue"),
         send_initial_events=info.flag("sendInitialEvents") if "sendInitialEvents" in query else None,
     )
@@ -206,10 +207,13 @@ def _integer(query: dict[str, list[str]], key: str) -> int | None:
     values = query.get(key)
     if not values or not values[0]:
         return None
-    try:
-        return int(values[0], 10)
-    except ValueError:
-        raise BadRequest(f"strconv.ParseInt: parsing {fe.format_value(values[0])}: invalid syntax") from None
+    text = values[0]
+    digits = text[1:] if text[0] in "+-" else text
+    if not (digits.isascii() and digits.isdigit()):
+        raise BadRequest(f"strconv.ParseInt: parsing {fe.format_value(text)}: invalid syntax")
+    if len(digits) > _INT64_DIGITS or not -(2**63) <= int(text) < 2**63:
+        raise BadRequest(f"strconv.ParseInt: parsing {fe.format_value(text)}: value out of range")
+    return int(text)
 
 
 def _typed(raw: dict[str, Any], key: str, kind: type, go_type: str) -> Any:

@@ -48,7 +48,8 @@ def parse_request(method: str, raw_path: str, raw_query: str) -> RequestInfo:
     path = unquote(raw_path) if "%" in raw_path else raw_path
     info = RequestInfo(method, path, query)
     info.verb = method.lower()
-    segments = [unquote(part) if "%" in part else part for part in raw_path.strip("/").split("/")]
+    # An escaped slash separates like any other; two slashes stay two, and nothing is served there.
+    segments = path[1:].removesuffix("/").split("/")
     if segments[0] == "api" and len(segments) >= 3:
         info.version = segments[1]
         rest = segments[2:]
