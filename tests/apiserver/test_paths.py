@@ -16,7 +16,7 @@ CONFIG_MAPS = f"{NAMESPACES}/default/configmaps"
         (f"{CONFIG_MAPS}/", 200, ""),
         (f"{NAMESPACES}/default%2Fconfigmaps", 200, ""),
         ("/%61pi/v1/namespaces/default", 200, ""),
-        ("//api/v1/namespaces", 404, "404 page not found"),
+        ("/api//v1/namespaces", 404, "404 page not found"),
         (f"{NAMESPACES}/default//configmaps", 404, "could not find"),
         (f"{CONFIG_MAPS}/a%2Fb", 404, "could not find"),
         (f"{CONFIG_MAPS}/%2e%2e", 400, 'Name parameter invalid: "..": may not be'),
