@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from datetime import UTC, datetime
-from functools import cache
+from functools import cache, partial
 from typing import Any
 
 from steersman.api import apiextensions, kinds
@@ -21,6 +21,7 @@ from steersman.apimachinery.errors import ApiError, BadRequest
 from steersman.apimachinery.field_errors import FieldError
 from steersman.apimachinery.patch.strategic import PatchSchema
 from steersman.apiserver import rest
+from steersman.apiserver.catalog import Key
 from steersman.apiserver.scope import Column, ResourceScope, View
 from steersman.apiserver.strategy import Object
 from steersman.apiserver.watchcache import WatchCache
@@ -45,10 +46,9 @@ def object_meta_view() -> Atom:
 @cache
 def field_description(field: str) -> str:
     """The API's own words for a field of ObjectMeta, as tables repeat them."""
-    columns = {
-        column["name"]: column["description"] for column in kinds.builtin_kind("", "v1", "ConfigMap").strategy.columns
-    }
-    return columns["Name" if field == "name" else "Age"]
+    wanted = "Name" if field == "name" else "Age"
+    columns = kinds.builtin_kind("", "v1", "ConfigMap").strategy.columns
+    return next(str(column["description"]) for column in columns if column["name"] == wanted)
 
 
 class BuiltinRules:
@@ -152,9 +152,13 @@ def _terminates(obj: Object) -> bool:
     return "deletionTimestamp" in obj["metadata"]
 
 
-def builtin_scopes(cache: WatchCache) -> list[ResourceScope]:
-    """A scope for every built-in kind that is stored."""
-    return [_scope(kind, cache) for kind in kinds.builtin_kinds() if kind.stored]
+def builtin_scopes(cache: WatchCache) -> dict[Key, Callable[[], ResourceScope]]:
+    """How to make the scope of every built-in kind that is stored."""
+    return {
+        (kind.group, kind.version, kind.plural): partial(_scope, kind, cache)
+        for kind in kinds.builtin_kinds()
+        if kind.stored
+    }
 
 
 def _scope(kind: BuiltinKind, cache: WatchCache) -> ResourceScope:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 
 from steersman.apiserver.scope import ResourceScope
 
@@ -16,17 +16,39 @@ def version_priority(version: str) -> tuple[int, int, int, str]:
     return (0, 0, 0, version)
 
 
+Key = tuple[str, str, str]
+
+
 class Catalog:
-    """Scopes by group, version and resource. `generation` grows with every change; listeners are told of it."""
+    """Scopes by group, version and resource. `generation` grows with every change; listeners are told of it.
+
+    Built-in resources are offered: their scopes are made when they are first asked for.
+    """
 
     def __init__(self) -> None:
-        self._scopes: dict[tuple[str, str, str], ResourceScope] = {}
+        self._scopes: dict[Key, ResourceScope] = {}
+        self._offers: dict[Key, Callable[[], ResourceScope]] = {}
+        self._builtin: set[tuple[str, str]] = set()
         self.generation = 0
         self.listeners: list[Callable[[], None]] = []
         self.priorities: dict[str, int] = {}
 
+    def offer(self, offers: Mapping[Key, Callable[[], ResourceScope]]) -> None:
+        """Serve built-in resources from now on."""
+        self._offers.update(offers)
+        self._builtin.update(key[:2] for key in offers)
+        self.priorities = {group: place for place, group in enumerate(dict.fromkeys(key[0] for key in offers))}
+
     def look_up(self, group: str, version: str, resource: str) -> ResourceScope | None:
-        return self._scopes.get((group, version, resource))
+        key = (group, version, resource)
+        return self._scopes.get(key) or self._made(key)
+
+    def _made(self, key: Key) -> ResourceScope | None:
+        make = self._offers.pop(key, None)
+        if make is None:
+            return None
+        scope = self._scopes[key] = make()
+        return scope
 
     def replace(self, gone: Iterable[ResourceScope], new: Iterable[ResourceScope]) -> None:
         """Take scopes out and put others in, as one change."""
@@ -39,20 +61,25 @@ class Catalog:
             listener()
 
     def scopes(self) -> list[ResourceScope]:
+        """All scopes; those that were only offered are made."""
+        for key in list(self._offers):
+            self._made(key)
         return list(self._scopes.values())
 
     def is_builtin(self, group: str, version: str) -> bool:
-        return any(key[:2] == (group, version) and not scope.custom for key, scope in self._scopes.items())
+        return (group, version) in self._builtin
 
     def groups(self) -> dict[str, list[str]]:
         """Served groups in order of precedence, each with its versions, preferred first."""
         found: dict[str, set[str]] = {}
-        for group, version, _ in self._scopes:
+        for group, version, _ in (*self._scopes, *self._offers):
             found.setdefault(group, set()).add(version)
         order = sorted(found, key=lambda group: (self.priorities.get(group, len(self.priorities)), group))
         return {group: sorted(found[group], key=version_priority) for group in order}
 
     def in_version(self, group: str, version: str) -> list[ResourceScope]:
         """The scopes of one group and version, by resource name."""
+        for key in [key for key in self._offers if key[:2] == (group, version)]:
+            self._made(key)
         found = [scope for key, scope in self._scopes.items() if key[:2] == (group, version)]
         return sorted(found, key=lambda scope: scope.resource)

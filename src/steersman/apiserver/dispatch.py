@@ -10,7 +10,7 @@ from steersman.apimachinery.errors import (
     not_found,
 )
 from steersman.apiserver.core import Core
-from steersman.apiserver.endpoints import answers, discovery, health, openapi
+from steersman.apiserver.endpoints import answers, discovery, health
 from steersman.apiserver.endpoints.create import create
 from steersman.apiserver.endpoints.delete import delete, delete_collection
 from steersman.apiserver.endpoints.get import get
@@ -148,11 +148,22 @@ async def _path(core: Core, x: Exchange) -> Answer:
             return health.version(core, x)
         case ["healthz" | "livez" | "readyz" as endpoint, *check]:
             return health.health(core, x, endpoint, "/".join(check))
-        case ["openapi", "v2"]:
-            return await openapi.v2(core, x)
-        case ["openapi", "v3", *rest]:
-            return await openapi.v3(core, x, "/".join(rest))
+        case ["openapi", *rest]:
+            return await _openapi(core, x, rest)
         case ["metrics"]:
             return core.scrape()
+        case _:
+            return answers.page_not_found()
+
+
+async def _openapi(core: Core, x: Exchange, rest: list[str]) -> Answer:
+    # Deferred: the documents' code takes a tenth of the whole start to import, and few servers are asked for them.
+    from steersman.apiserver.endpoints import openapi
+
+    match rest:
+        case ["v2"]:
+            return await openapi.v2(core, x)
+        case ["v3", *path]:
+            return await openapi.v3(core, x, "/".join(path))
         case _:
             return answers.page_not_found()

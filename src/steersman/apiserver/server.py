@@ -121,7 +121,7 @@ async def _compose(store: Store, config: ServerConfig) -> tuple[Core, Authorizer
     cache = WatchCache()
     cache.load(snapshot.items, snapshot.revision)
     catalog = Catalog()
-    catalog.replace((), builtin_scopes(cache))
+    catalog.offer(builtin_scopes(cache))
     namespaces = catalog.look_up("", "v1", "namespaces")
     assert namespaces is not None
     plugins: list[Plugin] = [NamespaceLifecycle(lambda: namespaces.cache), *config.extra_plugins]

@@ -12,8 +12,6 @@ import re
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from cryptography import x509
-
 from steersman.apimachinery import field_errors as fe
 from steersman.apimachinery import names
 from steersman.apimachinery.field_errors import FieldError
@@ -151,6 +149,8 @@ def _review_version_errors(versions: Sequence[str], path: str, require_known: bo
 
 def ca_bundle_error(bundle: str) -> str:
     """Why a caBundle (base64 of PEM) holds no certificate that can be trusted; "" when it does."""
+    from cryptography import x509  # deferred: its import would take a good part of the server's start
+
     try:
         pem = base64.b64decode(bundle)
     except (ValueError, binascii.Error):

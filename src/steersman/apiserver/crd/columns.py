@@ -46,7 +46,7 @@ def _column(facts: Mapping[str, Any]) -> Column:
 
 def _cell(path: str, kind: str) -> Callable[[Object, float], Any]:
     find = compile_path(path)
-    convert = _CONVERTERS.get(kind, _nothing)
+    convert: Callable[[Any, float], Any] = _CONVERTERS.get(kind, _nothing)
 
     def cell(obj: Object, now: float) -> Any:
         found = find(obj)

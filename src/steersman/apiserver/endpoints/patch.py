@@ -89,12 +89,12 @@ def read_patch(x: Exchange, scope: ResourceScope, media: str, options: WriteOpti
 
 
 def patched(
-    x: Exchange, scope: ResourceScope, strategy: Strategy, obj: Any, duplicates: list[str], options: WriteOptions
+    x: Exchange, scope: ResourceScope, strategy: Strategy, changed: Any, duplicates: list[str], options: WriteOptions
 ) -> Object:
     """The patched object in the kind's form; its top level and metadata are new."""
-    if not isinstance(obj, dict) or not isinstance(obj.get("metadata"), dict):
+    if not isinstance(changed, dict) or not isinstance(changed.get("metadata"), dict):
         raise BadRequest("the patch leaves no object")
-    obj = codec.copy(obj)
+    obj: Object = codec.copy(changed)
     _keep_api_version(scope, obj)
     level = options.field_validation
     obj, unknown = strategy.decode(obj)

@@ -14,7 +14,7 @@ from steersman.apimachinery.options import write_options
 from steersman.apiserver import rest
 from steersman.apiserver.core import Core
 from steersman.apiserver.endpoints import answers, bodies
-from steersman.apiserver.endpoints.patch import check_media_type, read_patch
+from steersman.apiserver.endpoints.patch import Patch, check_media_type, read_patch
 from steersman.apiserver.exchange import Answer, Exchange
 from steersman.apiserver.scope import ResourceScope, ScaleMapping, look_up
 from steersman.apiserver.strategy import Object
@@ -43,8 +43,7 @@ async def _write(core: Core, scope: ResourceScope, x: Exchange, mapping: ScaleMa
     info = x.info
     if info.verb == "update":
         options = write_options(info, "UpdateOptions")
-        body = _decode(x)
-        change = lambda current: body  # noqa: E731
+        change: Patch = _replacement(_decode(x))
     else:
         options = write_options(info, "PatchOptions")
         media = content_type(x.request.headers.get("content-type", ""))
@@ -59,6 +58,10 @@ async def _write(core: Core, scope: ResourceScope, x: Exchange, mapping: ScaleMa
 
     entry, _ = await core.registry.update(scope, scope.strategy, info.namespace, info.name, apply, ctx)
     return entry
+
+
+def _replacement(body: Object) -> Patch:
+    return lambda current: body
 
 
 def _decode(x: Exchange) -> Object:

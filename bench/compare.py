@@ -1,0 +1,182 @@
+"""Measures this server and a real kube-apiserver with the same load, one after the other, in one run.
+
+    python bench/compare.py --shared ../shared [--objects 2000] [--clients 16] [--rounds 1]
+
+`--shared` holds bench/apiload (a Go program, built here when it is missing) and reference/up.sh, whose programs are
+built by reference/build.sh. Prints a table in Markdown; see bench/README.md for what the phases are.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import pathlib
+import shutil
+import signal
+import socket
+import statistics
+import subprocess
+import sys
+import tempfile
+import time
+
+TOKENS = "admintoken,admin,admin,system:masters\n"
+PHASES = (
+    "create",
+    "get",
+    "list_all",
+    "list_page",
+    "list_label",
+    "update",
+    "conflict",
+    "patch",
+    "apply",
+    "status",
+    "watch",
+    "delete",
+)
+GOALS = {"create": 3, "update": 3, "patch": 3, "status": 3, "get": 4, "conflict": 4, "list_all": 10, "watch": 3}
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--shared", type=pathlib.Path, required=True)
+    parser.add_argument("--objects", type=int, default=2000)
+    parser.add_argument("--clients", type=int, default=16)
+    parser.add_argument("--rounds", type=int, default=1, help="both servers are measured so many times; medians count")
+    parser.add_argument("--without-reference", action="store_true")
+    options = parser.parse_args()
+    with tempfile.TemporaryDirectory() as folder:
+        work = pathlib.Path(folder)
+        loader = build_loader(options.shared / "bench" / "apiload", work)
+        ours, theirs = [], []
+        for number in range(options.rounds):
+            ours.append(measure_steersman(loader, work / f"us-{number}", options))
+            if not options.without_reference:
+                theirs.append(measure_reference(loader, work / f"reference-{number}", options))
+        print(table(ours, theirs))
+    return 0
+
+
+def build_loader(source: pathlib.Path, work: pathlib.Path) -> pathlib.Path:
+    target = work / "apiload"
+    copy = work / "apiload-source"
+    shutil.copytree(source, copy, copy_function=shutil.copy)
+    copy.chmod(0o755)
+    subprocess.run(["go", "build", "-o", str(target), "."], cwd=copy, check=True)
+    return target
+
+
+def load(loader: pathlib.Path, url: str, options: argparse.Namespace) -> dict:
+    command = [loader, "-server", url, "-token", "admintoken", "-n", str(options.objects), "-c", str(options.clients)]
+    done = subprocess.run(command, check=True, capture_output=True, text=True)
+    return json.loads(done.stdout)
+
+
+def free_port() -> int:
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        return probe.getsockname()[1]
+
+
+def measure_steersman(loader: pathlib.Path, folder: pathlib.Path, options: argparse.Namespace) -> dict:
+    folder.mkdir()
+    (folder / "tokens.csv").write_text(TOKENS)
+    command = [
+        sys.executable,
+        "-m",
+        "steersman.cli",
+        "serve",
+        "--secure-port",
+        "0",
+        "--store",
+        f"sqlite:///{folder}/store.db",
+        "--token-auth-file",
+        str(folder / "tokens.csv"),
+        "--cert-dir",
+        str(folder / "certs"),
+    ]
+    ready = []
+    for _ in range(3):  # the first start also makes certificates and the default policy
+        started = time.perf_counter()
+        process = subprocess.Popen(command, stdout=subprocess.PIPE, text=True)
+        url = process.stdout.readline().split()[-1]
+        ready.append(time.perf_counter() - started)
+        if len(ready) < 3:
+            process.send_signal(signal.SIGTERM)
+            process.wait()
+    time.sleep(1)
+    fresh = resident(process.pid)
+    result = load(loader, url, options)
+    after = resident(process.pid)
+    process.send_signal(signal.SIGTERM)
+    process.wait()
+    return {"ready": statistics.median(ready), "first_ready": ready[0], "fresh": fresh, "after": after, "load": result}
+
+
+def measure_reference(loader: pathlib.Path, folder: pathlib.Path, options: argparse.Namespace) -> dict:
+    port = free_port()
+    scripts = options.shared.resolve() / "reference"
+    started = time.perf_counter()
+    subprocess.run(
+        ["bash", str(scripts / "up.sh"), str(folder), str(port)],
+        check=True,
+        capture_output=True,
+        env={**os.environ, "KCM": "0"},
+    )
+    ready = time.perf_counter() - started
+    try:
+        time.sleep(5)
+        pids = [int((folder / f"{name}.pid").read_text()) for name in ("etcd", "apiserver")]
+        fresh = sum(map(resident, pids))
+        result = load(loader, f"https://127.0.0.1:{port}", options)
+        after = sum(map(resident, pids))
+    finally:
+        subprocess.run(["bash", str(scripts / "down.sh"), str(folder)], check=False)
+    return {"ready": ready, "first_ready": ready, "fresh": fresh, "after": after, "load": result}
+
+
+def resident(pid: int) -> float:
+    """Resident memory in MB."""
+    for line in pathlib.Path(f"/proc/{pid}/status").read_text().splitlines():
+        if line.startswith("VmRSS:"):
+            return int(line.split()[1]) / 1000
+    return 0.0
+
+
+def rate(phase: str, runs: list[dict]) -> float:
+    values = []
+    for run in runs:
+        result = run["load"][phase]
+        values.append(result["extra"]["events_per_second"] if phase == "watch" else result["per_second"])
+    return statistics.median(values)
+
+
+def table(ours: list[dict], theirs: list[dict]) -> str:
+    lines = ["| | steersman | reference | ratio | goal |", "|---|--:|--:|--:|--:|"]
+    for phase in PHASES:
+        us = rate(phase, ours)
+        errors = sum(run["load"][phase]["errors"] for run in ours)
+        name = {"watch": "watch events/s", "conflict": "hot-object increments/s"}.get(phase, f"{phase}/s")
+        goal = f"{GOALS[phase]}x" if phase in GOALS else ""
+        note = f" ({errors} errors)" if errors else ""
+        if theirs:
+            them = rate(phase, theirs)
+            lines.append(f"| {name} | {us:,.0f}{note} | {them:,.0f} | {us / them:.1f}x | {goal} |")
+        else:
+            lines.append(f"| {name} | {us:,.0f}{note} | | | {goal} |")
+    for key, name, goal in (
+        ("ready", "ready, seconds", "0.25"),
+        ("first_ready", "first start ready, seconds", ""),
+        ("fresh", "resident fresh, MB", ""),
+        ("after", "resident after the load, MB", "100"),
+    ):
+        us = statistics.median(run[key] for run in ours)
+        them = f"{statistics.median(run[key] for run in theirs):.2f}" if theirs else ""
+        lines.append(f"| {name} | {us:.2f} | {them} | | {goal} |")
+    return "\n".join(lines)
+
+
+if __name__ == "__main__":
+    sys.exit(main())
