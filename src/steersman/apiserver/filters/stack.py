@@ -6,12 +6,22 @@ Source: apiserver `pkg/server/config.go` (DefaultBuildHandlerChain).
 
 from __future__ import annotations
 
+import asyncio
 import logging
 import os
 import time
 from collections.abc import Awaitable, Callable
 
-from steersman.apimachinery.errors import ApiError, InternalError, ServiceUnavailable, TooManyRequests
+from steersman._util.goduration import parse_nanoseconds
+from steersman._util.gotext import quote
+from steersman.apimachinery.errors import (
+    ApiError,
+    BadRequest,
+    InternalError,
+    ServiceUnavailable,
+    Timeout,
+    TooManyRequests,
+)
 from steersman.apimachinery.request_info import RequestInfo, parse_request
 from steersman.apiserver.authn.authenticator import Authenticator
 from steersman.apiserver.authz.attributes import Attributes, Authorizer, forbidden
@@ -24,11 +34,12 @@ from steersman.net.http import Request, Response, Stream, StreamResponse
 from steersman.store.interface import StoreError
 
 log = logging.getLogger("steersman.apiserver")
+REQUEST_SECONDS = 60.0
 _READS = frozenset({"get", "list", "watch"})
 
 
 class Filters:
-    """`handle` answers HTTP requests. `max_reads` and `max_writes` bound how many run at once; more get 429."""
+    """`handle` answers HTTP requests. `max_reads` and `max_writes` bound how many run at once; more get 429 (0: no bound)."""
 
     def __init__(
         self,
@@ -104,7 +115,8 @@ class Filters:
         x.user = self.authenticator.authenticate(x.request)
         info = x.info
         reads = info.verb in _READS or not info.is_resource
-        if self._running[reads] >= self._limits[reads] and info.verb != "watch":
+        limit = self._limits[reads]
+        if limit and self._running[reads] >= limit and info.verb != "watch":
             raise TooManyRequests(
                 "Too many requests, please try again later.",
                 details={"retryAfterSeconds": 1},
@@ -116,11 +128,17 @@ class Filters:
             raise forbidden(attributes, decision.reason)
         if info.verb == "watch":
             return await dispatch(self.core, x)
+        limit = _time_limit(info)
         self._running[reads] += 1
         gauge = self._gauges[reads]
         gauge[0] += 1
         try:
-            return await dispatch(self.core, x)
+            if reads and limit is None:
+                return await dispatch(self.core, x)
+            async with asyncio.timeout(REQUEST_SECONDS if limit is None else limit):
+                return await dispatch(self.core, x)
+        except TimeoutError:
+            raise Timeout("Timeout: request did not complete within the allotted timeout", details={}) from None
         finally:
             self._running[reads] -= 1
             gauge[0] -= 1
@@ -150,6 +168,20 @@ class Filters:
                 raise forbidden(attributes, decision.reason)
 
         return check
+
+
+def _time_limit(info: RequestInfo) -> float | None:
+    """What the client asks for with ?timeout, in seconds; None for the default. Raises BadRequest.
+
+    Source: apiserver `pkg/endpoints/filters/request_deadline.go`.
+    """
+    text = info.first("timeout") if info.query else ""
+    if not text:
+        return None
+    wanted = parse_nanoseconds(text)
+    if wanted is None:
+        raise BadRequest(f"invalid timeout specified in the request URL - time: invalid duration {quote(text)}")
+    return min(wanted / 1e9, REQUEST_SECONDS) if wanted else None
 
 
 def _handler_path(info: RequestInfo) -> str:

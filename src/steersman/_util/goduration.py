@@ -1,0 +1,35 @@
+"""Durations as Go writes them: `1h30m`, `-1.5s`, `250ms`."""
+
+from __future__ import annotations
+
+import re
+
+_UNITS = {
+    "ns": 1,
+    "us": 1_000,
+    "µs": 1_000,  # U+00B5
+    "μs": 1_000,  # U+03BC
+    "ms": 1_000_000,
+    "s": 1_000_000_000,
+    "m": 60_000_000_000,
+    "h": 3_600_000_000_000,
+}
+_PART = re.compile(r"([0-9]{0,30})(?:\.([0-9]{0,30}))?(ns|us|µs|μs|ms|s|m|h)")
+
+
+def parse_nanoseconds(text: str) -> int | None:
+    """The nanoseconds of a duration; None when it is none, or does not fit 64 bits."""
+    body = text[1:] if text[:1] in ("+", "-") else text
+    if body == "0":
+        return 0
+    total, at = 0, 0
+    while at < len(body):
+        part = _PART.match(body, at)
+        if part is None or not (part[1] or part[2]):
+            return None
+        unit, fraction = _UNITS[part[3]], part[2] or ""
+        total += int(part[1] or "0") * unit + (int(fraction) * unit // 10 ** len(fraction) if fraction else 0)
+        at = part.end()
+    if not body or total >= 2**63:
+        return None
+    return -total if text[0] == "-" else total
