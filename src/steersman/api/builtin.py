@@ -126,22 +126,43 @@ _FIELD_LABELS: Mapping[GroupKind, tuple[str, ...]] = {
 }
 _FALSE_FIELDS = frozenset({"spec.unschedulable", "spec.hostNetwork"})
 _OWN_RULES: Mapping[GroupKind, str] = {
-    ("", "ConfigMap"): "steersman.api.core.configmap:ConfigMapStrategy",
-    ("", "Event"): "steersman.api.core.event:EventStrategy",
-    ("", "Namespace"): "steersman.api.core.namespace:NamespaceStrategy",
-    ("", "Secret"): "steersman.api.core.secret:SecretStrategy",
-    ("", "ServiceAccount"): "steersman.api.core.serviceaccount:ServiceAccountStrategy",
-    (
-        "apiextensions.k8s.io",
-        "CustomResourceDefinition",
-    ): "steersman.api.apiextensions.strategy:CustomResourceDefinitionStrategy",
-    ("apps", "Deployment"): "steersman.api.apps.deployment:DeploymentStrategy",
-    ("coordination.k8s.io", "Lease"): "steersman.api.coordination.lease:LeaseStrategy",
-    ("events.k8s.io", "Event"): "steersman.api.core.event:NewEventStrategy",
-    ("rbac.authorization.k8s.io", "ClusterRole"): "steersman.api.rbac.roles:ClusterRoleStrategy",
-    ("rbac.authorization.k8s.io", "ClusterRoleBinding"): "steersman.api.rbac.bindings:ClusterRoleBindingStrategy",
-    ("rbac.authorization.k8s.io", "Role"): "steersman.api.rbac.roles:RoleStrategy",
-    ("rbac.authorization.k8s.io", "RoleBinding"): "steersman.api.rbac.bindings:RoleBindingStrategy",
+    ("", "ConfigMap"): "core.configmap:ConfigMapStrategy",
+    ("", "Endpoints"): "core.endpoints:EndpointsStrategy",
+    ("", "Event"): "core.event:EventStrategy",
+    ("", "LimitRange"): "core.cluster:LimitRangeStrategy",
+    ("", "Namespace"): "core.namespace:NamespaceStrategy",
+    ("", "Node"): "core.cluster:NodeStrategy",
+    ("", "PersistentVolume"): "core.volume_kinds:PersistentVolumeStrategy",
+    ("", "PersistentVolumeClaim"): "core.volume_kinds:PersistentVolumeClaimStrategy",
+    ("", "Pod"): "core.pod:PodStrategy",
+    ("", "PodTemplate"): "core.cluster:PodTemplateStrategy",
+    ("", "ReplicationController"): "apps.sets:ReplicationControllerStrategy",
+    ("", "ResourceQuota"): "core.cluster:ResourceQuotaStrategy",
+    ("", "Secret"): "core.secret:SecretStrategy",
+    ("", "Service"): "core.service:ServiceStrategy",
+    ("", "ServiceAccount"): "core.serviceaccount:ServiceAccountStrategy",
+    ("apiextensions.k8s.io", "CustomResourceDefinition"): "apiextensions.strategy:CustomResourceDefinitionStrategy",
+    ("apps", "DaemonSet"): "apps.sets:DaemonSetStrategy",
+    ("apps", "Deployment"): "apps.deployment:DeploymentStrategy",
+    ("apps", "ReplicaSet"): "apps.deployment:ReplicaSetStrategy",
+    ("apps", "StatefulSet"): "apps.sets:StatefulSetStrategy",
+    ("autoscaling", "HorizontalPodAutoscaler"): "autoscaling.hpa:strategy",
+    ("batch", "CronJob"): "batch.jobs:CronJobStrategy",
+    ("batch", "Job"): "batch.jobs:JobStrategy",
+    ("coordination.k8s.io", "Lease"): "coordination.lease:LeaseStrategy",
+    ("discovery.k8s.io", "EndpointSlice"): "discovery.endpointslice:EndpointSliceStrategy",
+    ("events.k8s.io", "Event"): "core.event:NewEventStrategy",
+    ("networking.k8s.io", "Ingress"): "networking.ingress:IngressStrategy",
+    ("networking.k8s.io", "IngressClass"): "networking.ingress:IngressClassStrategy",
+    ("networking.k8s.io", "NetworkPolicy"): "networking.networkpolicy:NetworkPolicyStrategy",
+    ("node.k8s.io", "RuntimeClass"): "node.runtimeclass:RuntimeClassStrategy",
+    ("policy", "PodDisruptionBudget"): "policy.disruptionbudget:PodDisruptionBudgetStrategy",
+    ("rbac.authorization.k8s.io", "ClusterRole"): "rbac.roles:ClusterRoleStrategy",
+    ("rbac.authorization.k8s.io", "ClusterRoleBinding"): "rbac.bindings:ClusterRoleBindingStrategy",
+    ("rbac.authorization.k8s.io", "Role"): "rbac.roles:RoleStrategy",
+    ("rbac.authorization.k8s.io", "RoleBinding"): "rbac.bindings:RoleBindingStrategy",
+    ("scheduling.k8s.io", "PriorityClass"): "scheduling.priorityclass:PriorityClassStrategy",
+    ("storage.k8s.io", "StorageClass"): "storage.storageclass:StorageClassStrategy",
 }
 
 
@@ -292,5 +313,5 @@ def strategy_of(kind: BuiltinKind) -> BuiltinStrategy:
     if own is None:
         return BuiltinStrategy(kind)
     module, _, name = own.partition(":")
-    strategy: BuiltinStrategy = getattr(import_module(module), name)(kind)
+    strategy: BuiltinStrategy = getattr(import_module(f"steersman.api.{module}"), name)(kind)
     return strategy

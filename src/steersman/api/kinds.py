@@ -28,7 +28,10 @@ _STORAGE_PREFIXES = {
     ("apiextensions.k8s.io", "customresourcedefinitions"): "apiextensions.k8s.io/customresourcedefinitions",
     ("apiregistration.k8s.io", "apiservices"): "apiregistration.k8s.io/apiservices",
 }
-_STORED_AS = {("events.k8s.io", "Event"): ("", "v1", "Event")}
+_STORED_AS = {
+    ("autoscaling", "HorizontalPodAutoscaler"): ("autoscaling", "v2", "HorizontalPodAutoscaler"),
+    ("events.k8s.io", "Event"): ("", "v1", "Event"),
+}
 _REFERENCE = "#/components/schemas/"
 
 
@@ -88,7 +91,7 @@ class BuiltinKind:
 
     @property
     def storage_kind(self) -> BuiltinKind:
-        """The kind in whose form it is stored: itself but for events.k8s.io Events, which are core Events."""
+        """The kind in whose form it is stored: itself but for events.k8s.io Events and old versions."""
         found = _STORED_AS.get((self.group, self.kind))
         return self if found is None else builtin_kind(*found)
 

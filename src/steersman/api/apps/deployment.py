@@ -1,6 +1,7 @@
-"""Deployments: their table.
+"""Deployments and ReplicaSets.
 
-Source: kubernetes `pkg/printers/internalversion/printers.go`.
+Source: kubernetes `pkg/registry/apps/{deployment,replicaset}/strategy.go`, `pkg/apis/apps/validation/validation.go`,
+`pkg/printers/internalversion/printers.go`.
 """
 
 from __future__ import annotations
@@ -8,29 +9,92 @@ from __future__ import annotations
 from datetime import datetime
 from typing import Any
 
-from steersman.api.builtin import BuiltinStrategy
+from steersman.api import checks
+from steersman.api.apps.pod_sets import PodSetStrategy, selector_text
 from steersman.api.strategy import Object
 from steersman.api.tables import age, container_cells
-from steersman.apimachinery import selectors
-from steersman.apimachinery.selectors import SelectorError
+from steersman.apimachinery import field_errors as fe
+from steersman.apimachinery.field_errors import FieldError
 
 
-class DeploymentStrategy(BuiltinStrategy):
+class DeploymentStrategy(PodSetStrategy):
+    noun = "deployment"
+    counts = (
+        "replicas",
+        "updatedReplicas",
+        "readyReplicas",
+        "availableReplicas",
+        "unavailableReplicas",
+        "terminatingReplicas",
+    )
+
+    def spec_errors(self, spec: Object) -> list[FieldError]:
+        errors = checks.nonnegative(spec.get("replicas"), "spec.replicas") + super().spec_errors(spec)
+        errors += strategy_errors(spec.get("strategy") or {})
+        ready, deadline = spec.get("minReadySeconds") or 0, spec.get("progressDeadlineSeconds")
+        errors += checks.nonnegative(ready, "spec.minReadySeconds")
+        errors += checks.nonnegative(spec.get("revisionHistoryLimit"), "spec.revisionHistoryLimit")
+        if deadline is not None:
+            errors += checks.nonnegative(deadline, "spec.progressDeadlineSeconds")
+            if deadline <= ready:
+                text = "must be greater than minReadySeconds"
+                errors.append(fe.invalid("spec.progressDeadlineSeconds", deadline, text))
+        return errors
+
     def row(self, obj: Object, now: datetime) -> list[Any]:
         meta, spec, status = obj["metadata"], obj.get("spec") or {}, obj.get("status") or {}
-        wanted = spec.get("replicas")
-        ready = f"{status.get('readyReplicas') or 0}/{1 if wanted is None else wanted}"
         template = (spec.get("template") or {}).get("spec") or {}
-        try:
-            selector = str(selectors.from_object(spec.get("selector")))
-        except SelectorError:
-            selector = "<invalid>"
         return [
             meta.get("name") or "",
-            ready,
+            f"{status.get('readyReplicas') or 0}/{spec.get('replicas') or 0}",
             status.get("updatedReplicas") or 0,
             status.get("availableReplicas") or 0,
             age(meta.get("creationTimestamp"), now),
             *container_cells(template.get("containers") or []),
-            selector,
+            selector_text(spec.get("selector")),
         ]
+
+
+class ReplicaSetStrategy(PodSetStrategy):
+    noun = "replicaset"
+    counts = ("replicas", "fullyLabeledReplicas", "readyReplicas", "availableReplicas", "terminatingReplicas")
+
+    def spec_errors(self, spec: Object) -> list[FieldError]:
+        errors = checks.nonnegative(spec.get("replicas"), "spec.replicas")
+        errors += checks.nonnegative(spec.get("minReadySeconds") or 0, "spec.minReadySeconds")
+        return errors + super().spec_errors(spec)
+
+    def row(self, obj: Object, now: datetime) -> list[Any]:
+        meta, spec, status = obj["metadata"], obj.get("spec") or {}, obj.get("status") or {}
+        template = (spec.get("template") or {}).get("spec") or {}
+        return [
+            meta.get("name") or "",
+            spec.get("replicas") or 0,
+            status.get("replicas") or 0,
+            status.get("readyReplicas") or 0,
+            age(meta.get("creationTimestamp"), now),
+            *container_cells(template.get("containers") or []),
+            selector_text(spec.get("selector")),
+        ]
+
+
+def strategy_errors(strategy: Object) -> list[FieldError]:
+    """How a Deployment replaces its pods."""
+    place, rolling = "spec.strategy", strategy.get("rollingUpdate")
+    if strategy.get("type") == "Recreate":
+        text = "may not be specified when strategy `type` is 'Recreate'"
+        return [fe.forbidden(f"{place}.rollingUpdate", text)] if rolling is not None else []
+    if strategy.get("type") != "RollingUpdate":
+        return [fe.not_supported(place, internal_strategy(strategy), ("Recreate", "RollingUpdate"))]
+    unavailable, surge = (rolling or {}).get("maxUnavailable"), (rolling or {}).get("maxSurge")
+    field = f"{place}.rollingUpdate.maxUnavailable"
+    errors = checks.int_or_percent(unavailable, field)
+    errors += checks.int_or_percent(surge, f"{place}.rollingUpdate.maxSurge")
+    if checks.amount(unavailable) == 0 and checks.amount(surge) == 0:
+        errors.append(fe.invalid(field, unavailable, "may not be 0 when `maxSurge` is 0"))
+    return errors + checks.at_most_100_percent(unavailable, field)
+
+
+def internal_strategy(strategy: Object) -> fe.Struct:
+    """A strategy as errors show it: under its Go names."""
+    return fe.Struct({"Type": strategy.get("type") or "", "RollingUpdate": strategy.get("rollingUpdate")})

@@ -1,0 +1,187 @@
+"""HorizontalPodAutoscalers: stored as v2, of which v1 shows the CPU target and puts the rest into annotations.
+
+Source: kubernetes `pkg/apis/autoscaling/{v1/conversion.go,validation/validation.go}`,
+`pkg/registry/autoscaling/horizontalpodautoscaler/strategy.go`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from datetime import datetime
+from typing import Any
+
+from steersman.api import checks
+from steersman.api.autoscaling import conversion
+from steersman.api.builtin import BuiltinStrategy
+from steersman.api.kinds import BuiltinKind
+from steersman.api.strategy import Object
+from steersman.api.tables import age
+from steersman.apimachinery import field_errors as fe
+from steersman.apimachinery import names
+from steersman.apimachinery.field_errors import FieldError
+
+SOURCES = ("ContainerResource", "External", "Object", "Pods", "Resource")
+_SELECT = ("Disabled", "Max", "Min")
+_SHOWN = 2
+
+
+class HorizontalPodAutoscalerStrategy(BuiltinStrategy):
+    """Version v2."""
+
+    def validate_content(self, obj: Object) -> list[FieldError]:
+        return _spec_errors(obj.get("spec") or {})
+
+    def row(self, obj: Object, now: datetime) -> list[Any]:
+        meta, spec, status = obj["metadata"], obj.get("spec") or {}, obj.get("status") or {}
+        target, least = spec.get("scaleTargetRef") or {}, spec.get("minReplicas")
+        return [
+            meta.get("name") or "",
+            f"{target.get('kind') or ''}/{target.get('name') or ''}",
+            _targets(spec.get("metrics") or [], status.get("currentMetrics") or []),
+            "<unset>" if least is None else str(least),
+            spec.get("maxReplicas") or 0,
+            status.get("currentReplicas") or 0,
+            age(meta.get("creationTimestamp"), now),
+        ]
+
+
+class V1Strategy(HorizontalPodAutoscalerStrategy):
+    """Version v1: converted for the store and for every rule."""
+
+    def to_storage(self, obj: Object) -> Object:
+        return conversion.to_v2(obj)
+
+    def from_storage(self, obj: Object) -> Object:
+        return conversion.to_v1(obj)
+
+    def validate_content(self, obj: Object) -> list[FieldError]:
+        return _spec_errors(conversion.to_v2(obj).get("spec") or {})
+
+    def row(self, obj: Object, now: datetime) -> list[Any]:
+        return super().row(conversion.to_v2(obj), now)
+
+
+def strategy(kind: BuiltinKind) -> HorizontalPodAutoscalerStrategy:
+    """The rules of one version."""
+    return V1Strategy(kind) if kind.version == "v1" else HorizontalPodAutoscalerStrategy(kind)
+
+
+def _spec_errors(spec: Object) -> list[FieldError]:
+    least, most = spec.get("minReplicas"), spec.get("maxReplicas") or 0
+    errors: list[FieldError] = []
+    if least is not None and least < 1:
+        errors.append(fe.invalid("spec.minReplicas", least, "must be greater than or equal to 1"))
+    if most == 0:
+        errors.append(fe.required("spec.maxReplicas", "must be set and greater than 0"))
+    elif most < 0:
+        errors.append(fe.invalid("spec.maxReplicas", most, "must be greater than or equal to 1"))
+    if least is not None and most < least:
+        errors.append(fe.invalid("spec.maxReplicas", most, "must be greater than or equal to `minReplicas`"))
+    errors += _reference_errors(spec.get("scaleTargetRef") or {}, "spec.scaleTargetRef")
+    for index, metric in enumerate(spec.get("metrics") or ()):
+        errors += _metric_errors(metric, f"spec.metrics[{index}]")
+    for key in ("scaleUp", "scaleDown"):
+        rules = (spec.get("behavior") or {}).get(key)
+        if rules is not None:
+            errors += _rules_errors(rules, f"spec.behavior.{key}")
+    return errors
+
+
+def _reference_errors(reference: Object, place: str) -> list[FieldError]:
+    errors = []
+    for key in ("kind", "name"):
+        value = reference.get(key) or ""
+        if value:
+            errors += [fe.invalid(f"{place}.{key}", value, text) for text in names.path_segment_name(value)]
+        else:
+            errors.append(fe.required(f"{place}.{key}"))
+    return errors
+
+
+def _metric_errors(metric: Object, place: str) -> list[FieldError]:
+    kind = metric.get("type") or ""
+    errors = [] if kind else [fe.required(f"{place}.type", "must specify a metric source type")]
+    errors += checks.supported(kind, SOURCES, f"{place}.type")
+    given = [name for name in ("object", "external", "pods", "resource", "containerResource") if metric.get(name)]
+    wanted = kind[:1].lower() + kind[1:]
+    if kind in SOURCES and wanted not in given:
+        text = "must populate information for the given metric source"
+        errors.append(fe.required(f"{place}.{wanted}", text))
+    for name in given:
+        if name == given[0]:
+            errors += _source_errors(metric[name], f"{place}.{name}")
+        if name != wanted and kind in SOURCES and len(given) > 1:
+            text = "must populate the given metric source only"
+            errors.append(fe.forbidden(f"{place}.{name}", text))
+    return errors
+
+
+def _source_errors(source: Object, place: str) -> list[FieldError]:
+    errors: list[FieldError] = []
+    if place.endswith(("esource",)) and not source.get("name"):
+        errors.append(fe.required(f"{place}.name", "must specify a resource name"))
+    if source.get("metric") is not None and not source["metric"].get("name"):
+        errors.append(fe.required(f"{place}.metric.name", "must specify a metric name"))
+    if source.get("describedObject") is not None:
+        errors += _reference_errors(source["describedObject"], f"{place}.describedObject")
+    target = source.get("target") or {}
+    allowed = ("AverageValue", "Utilization", "Value")
+    if not target.get("type"):
+        errors.append(fe.required(f"{place}.target.type", "must specify a metric target type"))
+    errors += checks.supported(target.get("type"), allowed, f"{place}.target.type")
+    utilization = target.get("averageUtilization")
+    if utilization is not None and utilization < 1:
+        errors.append(fe.invalid(f"{place}.target.averageUtilization", utilization, "must be greater than 0"))
+    return errors
+
+
+def _rules_errors(rules: Object, place: str) -> list[FieldError]:
+    errors: list[FieldError] = []
+    window, field = rules.get("stabilizationWindowSeconds"), f"{place}.stabilizationWindowSeconds"
+    if window is not None and window < 0:
+        errors.append(fe.invalid(field, window, "must be greater than or equal to zero"))
+    if window is not None and window > 3600:
+        errors.append(fe.invalid(field, window, "must be less than or equal to 3600"))
+    if rules.get("selectPolicy") is not None:
+        errors += checks.supported(rules["selectPolicy"], _SELECT, f"{place}.selectPolicy")
+    policies = rules.get("policies") or []
+    if not policies:
+        errors.append(fe.required(f"{place}.policies", "must specify at least one Policy"))
+    for index, policy in enumerate(policies):
+        here = f"{place}.policies[{index}]"
+        errors += checks.supported(policy.get("type"), ("Percent", "Pods"), f"{here}.type")
+        for key in ("value", "periodSeconds"):
+            if (policy.get(key) or 0) <= 0:
+                errors.append(fe.invalid(f"{here}.{key}", policy.get(key) or 0, "must be greater than zero"))
+        if (policy.get("periodSeconds") or 0) > 1800:
+            text = "must be less than or equal to 1800"
+            errors.append(fe.invalid(f"{here}.periodSeconds", policy["periodSeconds"], text))
+    return errors
+
+
+def _targets(metrics: Sequence[Object], current: Sequence[Object]) -> str:
+    if not metrics:
+        return "<none>"
+    found = []
+    for index, metric in enumerate(metrics):
+        key = (metric.get("type") or "")[:1].lower() + (metric.get("type") or "")[1:]
+        source = metric.get(key) or {}
+        now = ((current[index] if index < len(current) else {}).get(key) or {}).get("current") or {}
+        found.append(_target(key, source, now))
+    more = f" + {len(found) - _SHOWN} more..." if len(found) > _SHOWN else ""
+    return ", ".join(found[:_SHOWN]) + more
+
+
+def _target(kind: str, source: Object, current: Object) -> str:
+    target = source.get("target") or {}
+    if kind in ("resource", "containerResource"):
+        average, utilization = target.get("averageValue"), current.get("averageUtilization")
+        if average is not None:
+            return f"{source.get('name')}: {current.get('averageValue') or '<unknown>'}/{average}"
+        wanted = target.get("averageUtilization")
+        now = "<unknown>" if utilization is None else f"{utilization}%"
+        return f"{source.get('name')}: {now}/{'<auto>' if wanted is None else f'{wanted}%'}"
+    if target.get("averageValue") is not None:
+        text = f"{current.get('averageValue') or '<unknown>'}/{target['averageValue']}"
+        return text if kind == "pods" else f"{text} (avg)"
+    return f"{current.get('value') or '<unknown>'}/{target.get('value')}"

@@ -1,0 +1,224 @@
+"""Nodes, ResourceQuotas, LimitRanges and PodTemplates.
+
+Source: kubernetes `pkg/registry/core/{node,resourcequota,limitrange,podtemplate}/strategy.go`,
+`pkg/apis/core/validation/validation.go`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from datetime import datetime
+from typing import Any
+
+from steersman.api import checks
+from steersman.api.apps.pod_sets import labels_text
+from steersman.api.builtin import BuiltinStrategy, StatusStrategy
+from steersman.api.core.affinity import TAINT_EFFECTS
+from steersman.api.core.pod_spec import template_errors
+from steersman.api.core.resources import name_errors, quantity_errors, quota_name_errors
+from steersman.api.strategy import Object, Strategy
+from steersman.api.tables import age, container_cells
+from steersman.apimachinery import field_errors as fe
+from steersman.apimachinery import names, quantity
+from steersman.apimachinery.field_errors import FieldError
+from steersman.apimachinery.meta import validate_label_name
+
+_ROLE = "node-role.kubernetes.io/"
+_ROLE_LABEL = "kubernetes.io/role"
+_LIMIT_TYPES = ("Container", "PersistentVolumeClaim", "Pod")
+_ORDER = (
+    ("min", "max", "min"),
+    ("min", "defaultRequest", "defaultRequest"),
+    ("defaultRequest", "max", "defaultRequest"),
+    ("defaultRequest", "default", "defaultRequest"),
+    ("min", "default", "default"),
+    ("default", "max", "default"),
+)
+_WORDS = {"min": "min", "max": "max", "default": "default", "defaultRequest": "default request"}
+_SCOPES = (
+    "BestEffort",
+    "CrossNamespacePodAffinity",
+    "NotBestEffort",
+    "NotTerminating",
+    "PriorityClass",
+    "Terminating",
+    "VolumeAttributesClass",
+)
+
+
+class NodeStrategy(BuiltinStrategy):
+    def prepare_for_create(self, obj: Object) -> None:
+        """Nodes are created with their status."""
+
+    def validate_content(self, obj: Object) -> list[FieldError]:
+        spec = obj.get("spec") or {}
+        errors: list[FieldError] = []
+        seen = set()
+        for index, taint in enumerate(spec.get("taints") or ()):
+            place = f"spec.taints[{index}]"
+            key, effect, value = (taint.get(name) or "" for name in ("key", "effect", "value"))
+            errors += validate_label_name(key, f"{place}.key")
+            if texts := names.label_value(value):
+                errors.append(fe.invalid(f"{place}.value", value, ";".join(texts)))
+            if not effect:
+                errors.append(fe.required(f"{place}.effect"))
+            elif effect not in TAINT_EFFECTS:
+                errors.append(fe.not_supported(f"{place}.effect", effect, TAINT_EFFECTS))
+            if (key, effect) in seen:
+                errors.append(fe.duplicate(place, taint))
+            seen.add((key, effect))
+        for index, network in enumerate(spec.get("podCIDRs") or ()):
+            errors += checks.cidr(network, f"spec.podCIDRs[{index}]")
+        return errors
+
+    def validate_update(self, new: Object, old: Object) -> list[FieldError]:
+        errors = super().validate_update(new, old)
+        spec, before = new.get("spec") or {}, old.get("spec") or {}
+        if before.get("podCIDRs") and spec.get("podCIDRs") != before["podCIDRs"]:
+            text = 'node updates may not change podCIDR except from "" to valid'
+            errors.append(fe.forbidden("spec.podCIDRs", text))
+        if before.get("providerID") and spec.get("providerID") != before["providerID"]:
+            text = 'node updates may not change providerID except from "" to valid'
+            errors.append(fe.forbidden("spec.providerID", text))
+        return errors
+
+    def row(self, obj: Object, now: datetime) -> list[Any]:
+        meta, spec, status = obj["metadata"], obj.get("spec") or {}, obj.get("status") or {}
+        info = status.get("nodeInfo") or {}
+        kernel = info.get("kernelVersion") or "<unknown>"
+        if info.get("architecture"):
+            kernel += f" ({info['architecture']})"
+        return [
+            meta.get("name") or "",
+            _node_state(spec, status),
+            _roles(meta.get("labels") or {}),
+            age(meta.get("creationTimestamp"), now),
+            info.get("kubeletVersion") or "",
+            _address(status, "InternalIP"),
+            _address(status, "ExternalIP"),
+            info.get("osImage") or "<unknown>",
+            kernel,
+            info.get("containerRuntimeVersion") or "<unknown>",
+        ]
+
+
+def _node_state(spec: Object, status: Object) -> str:
+    ready = next((item for item in status.get("conditions") or () if item.get("type") == "Ready"), None)
+    found = "Unknown" if ready is None else "Ready" if ready.get("status") == "True" else "NotReady"
+    return f"{found},SchedulingDisabled" if spec.get("unschedulable") else found
+
+
+def _roles(labels: Object) -> str:
+    found = {key.removeprefix(_ROLE) for key in labels if key.startswith(_ROLE)} - {""}
+    if labels.get(_ROLE_LABEL):
+        found.add(labels[_ROLE_LABEL])
+    return ",".join(sorted(found)) or "<none>"
+
+
+def _address(status: Object, kind: str) -> str:
+    found = (item.get("address") for item in status.get("addresses") or () if item.get("type") == kind)
+    return next(found, None) or "<none>"
+
+
+class ResourceQuotaStrategy(BuiltinStrategy):
+    def validate_content(self, obj: Object) -> list[FieldError]:
+        spec = obj.get("spec") or {}
+        errors: list[FieldError] = []
+        for name, value in (spec.get("hard") or {}).items():
+            errors += quota_name_errors(name, f"spec.hard[{name}]")
+            errors += quantity_errors(name, value, f"spec.hard[{name}]")
+        return errors + _scopes_errors(spec.get("scopes") or [])
+
+    def validate_update(self, new: Object, old: Object) -> list[FieldError]:
+        errors = super().validate_update(new, old)
+        scopes, before = ((item.get("spec") or {}).get("scopes") or [] for item in (new, old))
+        if set(scopes) != set(before):
+            errors.append(fe.invalid("spec.scopes", scopes or None, "field is immutable"))
+        return errors
+
+    def subresource(self, name: str) -> Strategy:
+        return _QuotaStatus(self) if name == "status" else super().subresource(name)
+
+    def row(self, obj: Object, now: datetime) -> list[Any]:
+        meta, status = obj["metadata"], obj.get("status") or {}
+        hard, used = status.get("hard") or {}, status.get("used") or {}
+        shown = {name: f"{name}: {used.get(name) or '0'}/{hard[name]}" for name in sorted(hard)}
+        limits = [text for name, text in shown.items() if name.startswith("limits.")]
+        requests = [text for name, text in shown.items() if not name.startswith("limits.")]
+        created = age(meta.get("creationTimestamp"), now)
+        return [meta.get("name") or "", ", ".join(requests), ", ".join(limits), created]
+
+
+def _scopes_errors(scopes: Sequence[str]) -> list[FieldError]:
+    errors = [fe.invalid("spec.scopes", scope, "unsupported scope") for scope in scopes if scope not in _SCOPES]
+    pairs = ({"BestEffort", "NotBestEffort"}, {"Terminating", "NotTerminating"})
+    return errors + [
+        fe.invalid("spec.scopes", list(scopes), "conflicting scopes") for pair in pairs if pair <= set(scopes)
+    ]
+
+
+class _QuotaStatus(StatusStrategy):
+    def validate_update(self, new: Object, old: Object) -> list[FieldError]:
+        errors = super().validate_update(new, old)
+        for key in ("hard", "used"):
+            for name, value in ((new.get("status") or {}).get(key) or {}).items():
+                field = f"status.{key}[{name}]"
+                errors += [*quota_name_errors(name, field), *quantity_errors(name, value, field)]
+        return errors
+
+
+class LimitRangeStrategy(BuiltinStrategy):
+    def validate_content(self, obj: Object) -> list[FieldError]:
+        errors: list[FieldError] = []
+        seen: set[str] = set()
+        for index, limit in enumerate((obj.get("spec") or {}).get("limits") or ()):
+            errors += _limit_errors(limit, f"spec.limits[{index}]", seen)
+        return errors
+
+    def validate_update(self, new: Object, old: Object) -> list[FieldError]:
+        return [*self.validate_meta_update(new, old), *self.validate_create(new)]
+
+
+def _limit_errors(limit: Object, place: str, seen: set[str]) -> list[FieldError]:
+    kind = limit.get("type") or ""
+    errors = [fe.invalid(f"{place}.type", kind, text) for text in names.qualified_name(kind)]
+    if not errors and "/" not in kind and kind not in _LIMIT_TYPES:
+        errors.append(fe.invalid(f"{place}.type", kind, "must be a standard limit type or fully qualified"))
+    if kind in seen:
+        errors.append(fe.duplicate(f"{place}.type", kind))
+    seen.add(kind)
+    parts = {key: limit.get(key) or {} for key in ("max", "min", "default", "defaultRequest", "maxLimitRequestRatio")}
+    for key in ("max", "min"):
+        for name in parts[key]:
+            errors += name_errors(name, f"{place}.{key}[{name}]")
+    if kind == "Pod":
+        for key in ("default", "defaultRequest"):
+            if parts[key]:
+                text = "may not be specified when `type` is 'Pod'"
+                errors.append(fe.forbidden(f"{place}.{key}", text))
+    for name in sorted(set().union(*parts.values())):
+        errors += _order_errors(name, parts, place)
+    return errors
+
+
+def _order_errors(name: str, parts: dict[str, Object], place: str) -> list[FieldError]:
+    """min <= default request <= default <= max; errors stand at the value that users gave a default for."""
+    errors: list[FieldError] = []
+    for low, high, at in _ORDER:
+        small, large = parts[low].get(name), parts[high].get(name)
+        if small is None or large is None or not quantity.parse(large) < quantity.parse(small):
+            continue
+        text = f"{_WORDS[low]} value {small} is greater than {_WORDS[high]} value {large}"
+        errors.append(fe.invalid(f"{place}.{at}[{name}]", small if at == low else large, text))
+    return errors
+
+
+class PodTemplateStrategy(BuiltinStrategy):
+    def validate_content(self, obj: Object) -> list[FieldError]:
+        return template_errors(obj.get("template") or {}, "template")
+
+    def row(self, obj: Object, now: datetime) -> list[Any]:
+        template = obj.get("template") or {}
+        cells = container_cells((template.get("spec") or {}).get("containers") or [])
+        labels = labels_text((template.get("metadata") or {}).get("labels"))
+        return [obj["metadata"].get("name") or "", *cells, labels]

@@ -1,0 +1,143 @@
+"""Environment variables of containers.
+
+Source: kubernetes `pkg/apis/core/validation/validation.go` (ValidateEnv, ValidateEnvFrom).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Sequence
+from typing import Any
+
+from steersman.api import checks
+from steersman.apimachinery import field_errors as fe
+from steersman.apimachinery import names
+from steersman.apimachinery.field_errors import FieldError
+
+Object = dict[str, Any]
+_NAME = "a valid environment variable name must consist only of printable ASCII characters other than '='"
+_SOURCES = "must specify one of: `fieldRef`, `resourceFieldRef`, `configMapKeyRef`, `secretKeyRef` or `fileKeyRef`"
+_ONE = "may not have more than one field specified at a time"
+ENV_FIELDS = (
+    "metadata.name",
+    "metadata.namespace",
+    "metadata.uid",
+    "spec.nodeName",
+    "spec.serviceAccountName",
+    "status.hostIP",
+    "status.hostIPs",
+    "status.podIP",
+    "status.podIPs",
+)
+VOLUME_FIELDS = ("metadata.annotations", "metadata.labels", "metadata.name", "metadata.namespace", "metadata.uid")
+_KNOWN_FIELDS = frozenset((*ENV_FIELDS, *VOLUME_FIELDS, "spec.restartPolicy", "spec.schedulerName", "status.phase"))
+_RESOURCES = (
+    "limits.cpu",
+    "limits.ephemeral-storage",
+    "limits.memory",
+    "requests.cpu",
+    "requests.ephemeral-storage",
+    "requests.memory",
+)
+
+
+def env_name_errors(name: str, field: str) -> list[FieldError]:
+    if all(" " <= char <= "~" and char != "=" for char in name):
+        return []
+    return [fe.invalid(field, name, _NAME)]
+
+
+def env_errors(variables: Sequence[Object], place: str) -> list[FieldError]:
+    errors = []
+    for index, variable in enumerate(variables):
+        name = variable.get("name") or ""
+        here = f"{place}[{index}]"
+        errors += env_name_errors(name, f"{here}.name") if name else [fe.required(f"{here}.name")]
+        if variable.get("valueFrom") is not None:
+            errors += _source_errors(variable["valueFrom"], variable.get("value") or "", f"{here}.valueFrom")
+    return errors
+
+
+def _source_errors(source: Object, value: str, place: str) -> list[FieldError]:
+    errors, given = [], 0
+    for key in ("fieldRef", "resourceFieldRef", "configMapKeyRef", "secretKeyRef", "fileKeyRef"):
+        reference = source.get(key)
+        if reference is None:
+            continue
+        given += 1
+        here = f"{place}.{key}"
+        if key == "fieldRef":
+            errors += field_ref_errors(reference, here, ENV_FIELDS)
+        elif key == "resourceFieldRef":
+            errors += resource_ref_errors(reference, here, volume=False)
+        else:
+            errors += _key_errors(reference, here)
+    if not given:
+        errors.append(fe.invalid(place, "", _SOURCES))
+    elif value:
+        errors.append(fe.invalid(place, "", "may not be specified when `value` is not empty"))
+    elif given > 1:
+        errors.append(fe.invalid(place, "", _ONE))
+    return errors
+
+
+def _key_errors(reference: Object, place: str) -> list[FieldError]:
+    if place.endswith("fileKeyRef"):
+        return [fe.required(f"{place}.{key}") for key in ("volumeName", "path", "key") if not reference.get(key)]
+    errors = [] if reference.get("name") else [fe.required(f"{place}.name")]
+    key = reference.get("key") or ""
+    if not key:
+        return [*errors, fe.required(f"{place}.key")]
+    return errors + [fe.invalid(f"{place}.key", key, text) for text in names.config_map_key(key)]
+
+
+def field_ref_errors(reference: Object, place: str, allowed: Collection[str]) -> list[FieldError]:
+    """A reference to a field of the pod, or to one label or annotation."""
+    if not reference.get("apiVersion"):
+        return [fe.required(f"{place}.apiVersion")]
+    path = reference.get("fieldPath") or ""
+    if not path:
+        return [fe.required(f"{place}.fieldPath")]
+    base, bracket, rest = path.partition("['")
+    if bracket and rest.endswith("']"):
+        subscript = rest[:-2]
+        if base == "metadata.annotations":
+            return checks.qualified_name(subscript.lower(), place)
+        if base == "metadata.labels":
+            return checks.qualified_name(subscript, place)
+    if path not in _KNOWN_FIELDS:
+        text = f"error converting fieldPath: field label not supported: {path}"
+        return [fe.invalid(f"{place}.fieldPath", path, text)]
+    return [] if path in allowed else [fe.not_supported(f"{place}.fieldPath", path, sorted(allowed))]
+
+
+def resource_ref_errors(reference: Object, place: str, *, volume: bool) -> list[FieldError]:
+    """A reference to a resource of a container."""
+    resource = reference.get("resource") or ""
+    if volume and not reference.get("containerName"):
+        return [fe.required(f"{place}.containerName")]
+    if not resource:
+        return [fe.required(f"{place}.resource")]
+    if resource in _RESOURCES or resource.startswith(("requests.hugepages-", "limits.hugepages-")):
+        return []
+    return [fe.not_supported(f"{place}.resource", resource, _RESOURCES)]
+
+
+def env_from_errors(sources: Sequence[Object], place: str) -> list[FieldError]:
+    errors = []
+    for index, source in enumerate(sources):
+        here = f"{place}[{index}]"
+        if source.get("prefix"):
+            errors += env_name_errors(source["prefix"], f"{here}.prefix")
+        given = [key for key in ("configMapRef", "secretRef") if source.get(key) is not None]
+        for key in given:
+            name = source[key].get("name") or ""
+            if not name:
+                errors.append(fe.required(f"{here}.{key}.name"))
+            else:
+                texts = names.name_is_dns_subdomain(name, True)
+                errors += [fe.invalid(f"{here}.{key}.name", name, text) for text in texts]
+        if not given:
+            errors.append(fe.invalid(place, "", "must specify one of: `configMapRef` or `secretRef`"))
+        elif len(given) > 1:
+            errors.append(fe.invalid(place, "", _ONE))
+    return errors

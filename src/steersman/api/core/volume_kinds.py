@@ -1,0 +1,176 @@
+"""PersistentVolumeClaims and PersistentVolumes.
+
+Source: kubernetes `pkg/registry/core/{persistentvolume,persistentvolumeclaim}/strategy.go`,
+`pkg/apis/core/validation/validation.go`, `plugin/pkg/admission/storage/storageobjectinuseprotection`.
+"""
+
+from __future__ import annotations
+
+from datetime import datetime
+from typing import Any
+
+from steersman.api import checks
+from steersman.api.builtin import BuiltinStrategy
+from steersman.api.core.claim_spec import VOLUME_MODES, access_mode_errors, claim_spec_errors, positive_errors
+from steersman.api.strategy import Object
+from steersman.api.tables import age
+from steersman.apimachinery import field_errors as fe
+from steersman.apimachinery import quantity
+from steersman.apimachinery.field_errors import FieldError
+
+CLAIM_PROTECTION = "kubernetes.io/pvc-protection"
+VOLUME_PROTECTION = "kubernetes.io/pv-protection"
+BETA_CLASS = "volume.beta.kubernetes.io/storage-class"
+_SHORT_MODES = {"ReadWriteOnce": "RWO", "ReadOnlyMany": "ROX", "ReadWriteMany": "RWX", "ReadWriteOncePod": "RWOP"}
+_IMMUTABLE = "spec is immutable after creation except resources.requests and volumeAttributesClassName for bound claims"
+_POLICIES = ("Delete", "Recycle", "Retain")
+_NOT_SOURCES = frozenset(
+    {
+        "accessModes",
+        "capacity",
+        "claimRef",
+        "mountOptions",
+        "nodeAffinity",
+        "persistentVolumeReclaimPolicy",
+        "storageClassName",
+        "volumeAttributesClassName",
+        "volumeMode",
+    }
+)
+
+
+class PersistentVolumeClaimStrategy(BuiltinStrategy):
+    protection = CLAIM_PROTECTION
+
+    def prepare_for_create(self, obj: Object) -> None:
+        super().prepare_for_create(obj)
+        obj["status"] = {"phase": "Pending"}
+
+    def validate_content(self, obj: Object) -> list[FieldError]:
+        return claim_spec_errors(obj.get("spec") or {}, "spec")
+
+    def validate_update(self, new: Object, old: Object) -> list[FieldError]:
+        errors = [*self.validate_meta_update(new, old), *self.validate_create(new)]
+        spec, before = new.get("spec") or {}, old.get("spec") or {}
+        bound = (new.get("status") or {}).get("phase") == "Bound"
+        if _fixed_part(spec, before, bound=bound) != _fixed_part(before, before, bound=bound):
+            errors.append(fe.forbidden("spec", _IMMUTABLE))
+        errors += _shrink_errors(spec, before, old.get("status") or {})
+        return errors + checks.immutable(spec.get("volumeMode"), before.get("volumeMode"), "volumeMode")
+
+    def row(self, obj: Object, now: datetime) -> list[Any]:
+        meta, spec, status = obj["metadata"], obj.get("spec") or {}, obj.get("status") or {}
+        phase = "Terminating" if meta.get("deletionTimestamp") else status.get("phase") or ""
+        volume = spec.get("volumeName") or ""
+        capacity = (status.get("capacity") or {}).get("storage") or "0" if volume else ""
+        modes = _modes(status.get("accessModes") or ()) if volume else ""
+        return [
+            meta.get("name") or "",
+            phase,
+            volume,
+            capacity,
+            modes,
+            storage_class(meta, spec),
+            _or_unset(spec.get("volumeAttributesClassName")),
+            age(meta.get("creationTimestamp"), now),
+            spec.get("volumeMode") or "<unset>",
+        ]
+
+
+class PersistentVolumeStrategy(BuiltinStrategy):
+    protection = VOLUME_PROTECTION
+
+    def prepare_for_create(self, obj: Object) -> None:
+        super().prepare_for_create(obj)
+        obj["status"] = {"phase": "Pending", "lastPhaseTransitionTime": obj["metadata"].get("creationTimestamp")}
+
+    def validate_content(self, obj: Object) -> list[FieldError]:
+        spec = obj.get("spec") or {}
+        modes = spec.get("accessModes") or []
+        errors = access_mode_errors(modes, "spec.accessModes", "")
+        capacity = spec.get("capacity") or {}
+        if not capacity:
+            errors.append(fe.required("spec.capacity"))
+        elif "storage" not in capacity or len(capacity) > 1:
+            errors.append(fe.not_supported("spec.capacity", capacity, ("storage",)))
+        for name, value in capacity.items():
+            errors += positive_errors(value, f"spec.capacity[{name}]")
+        policy = spec.get("persistentVolumeReclaimPolicy")
+        errors += checks.supported(policy, _POLICIES, "spec.persistentVolumeReclaimPolicy")
+        sources = [key for key in spec if key not in _NOT_SOURCES and spec[key] is not None]
+        if not sources:
+            errors.append(fe.required("spec", "must specify a volume type"))
+        errors += [fe.forbidden(f"spec.{key}", "may not specify more than 1 volume type") for key in sources[1:]]
+        if name := spec.get("storageClassName"):
+            errors += checks.dns_subdomain(name, "spec.storageClassName")
+        mode = spec.get("volumeMode")
+        return errors + (checks.supported(mode, VOLUME_MODES, "spec.volumeMode") if mode is not None else [])
+
+    def validate_update(self, new: Object, old: Object) -> list[FieldError]:
+        errors = [*self.validate_meta_update(new, old), *self.validate_create(new)]
+        spec, before = new.get("spec") or {}, old.get("spec") or {}
+        sources = [{key: value for key, value in part.items() if key not in _NOT_SOURCES} for part in (spec, before)]
+        if sources[0] != sources[1]:
+            errors.append(
+                fe.forbidden("spec.persistentvolumesource", "spec.persistentvolumesource is immutable after creation")
+            )
+        errors += checks.immutable(spec.get("volumeMode"), before.get("volumeMode"), "volumeMode")
+        if before.get("nodeAffinity") is not None:
+            errors += checks.immutable(spec.get("nodeAffinity"), before["nodeAffinity"], "spec.nodeAffinity")
+        return errors
+
+    def row(self, obj: Object, now: datetime) -> list[Any]:
+        meta, spec, status = obj["metadata"], obj.get("spec") or {}, obj.get("status") or {}
+        claim = spec.get("claimRef") or {}
+        return [
+            meta.get("name") or "",
+            (spec.get("capacity") or {}).get("storage") or "",
+            _modes(spec.get("accessModes") or ()),
+            spec.get("persistentVolumeReclaimPolicy") or "",
+            "Terminating" if meta.get("deletionTimestamp") else status.get("phase") or "",
+            f"{claim.get('namespace') or ''}/{claim.get('name') or ''}" if claim else "",
+            storage_class(meta, spec),
+            _or_unset(spec.get("volumeAttributesClassName")),
+            status.get("reason") or "",
+            age(meta.get("creationTimestamp"), now),
+            spec.get("volumeMode") or "<unset>",
+        ]
+
+
+def storage_class(meta: Object, spec: Object) -> str:
+    """The class that an object names, in the old annotation or in its spec."""
+    return (meta.get("annotations") or {}).get(BETA_CLASS) or spec.get("storageClassName") or ""
+
+
+def _or_unset(value: str | None) -> str:
+    return "<unset>" if value is None else value
+
+
+def _modes(modes: Any) -> str:
+    order = list(_SHORT_MODES)
+    return ",".join(_SHORT_MODES[mode] for mode in order if mode in modes)
+
+
+def _fixed_part(spec: Object, old: Object, *, bound: bool) -> Object:
+    """What of a claim may not change; volumeName and storageClassName may be set once."""
+    out = {key: value for key, value in spec.items() if value not in (None, {}, [], "")}
+    for key in ("volumeName", "storageClassName"):
+        if not old.get(key) and (key == "volumeName" or old.get(key) is None):
+            out.pop(key, None)
+    if bound:
+        out.pop("volumeAttributesClassName", None)
+        resources = dict(out.get("resources") or {})
+        requests = {key: value for key, value in (resources.get("requests") or {}).items() if key != "storage"}
+        out["resources"] = {**resources, "requests": requests}
+    return out
+
+
+def _shrink_errors(spec: Object, old: Object, status: Object) -> list[FieldError]:
+    new_size, old_size = (
+        quantity.parse(((part.get("resources") or {}).get("requests") or {}).get("storage") or "0")
+        for part in (spec, old)
+    )
+    actual = quantity.parse((status.get("capacity") or {}).get("storage") or "0")
+    if new_size < old_size and not actual < new_size:
+        return [fe.forbidden("spec.resources.requests.storage", "field can not be less than status.capacity")]
+    return []

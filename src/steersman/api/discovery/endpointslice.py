@@ -1,0 +1,138 @@
+"""EndpointSlices.
+
+Source: kubernetes `pkg/registry/discovery/endpointslice/strategy.go`, `pkg/apis/discovery/validation/validation.go`.
+"""
+
+from __future__ import annotations
+
+from datetime import datetime
+from typing import Any
+
+from steersman.api import checks
+from steersman.api.builtin import BuiltinStrategy
+from steersman.api.core.containers import PROTOCOLS
+from steersman.api.core.service_rules import endpoint_ip_errors
+from steersman.api.strategy import Object
+from steersman.api.tables import age
+from steersman.apimachinery import field_errors as fe
+from steersman.apimachinery import names
+from steersman.apimachinery.field_errors import FieldError
+from steersman.apimachinery.meta import validate_labels
+
+ADDRESS_TYPES = ("FQDN", "IPv4", "IPv6")
+_MAX_ENDPOINTS, _MAX_PORTS, _MAX_ADDRESSES, _MAX_HINTS, _SHOWN = 1000, 20000, 100, 8, 3
+
+
+class EndpointSliceStrategy(BuiltinStrategy):
+    def validate_content(self, obj: Object) -> list[FieldError]:
+        kind = obj.get("addressType") or ""
+        errors = checks.one_of(kind, ADDRESS_TYPES, "addressType")
+        errors += _ports_errors(obj.get("ports") or [])
+        return errors + _endpoints_errors(obj.get("endpoints") or [], kind)
+
+    def validate_update(self, new: Object, old: Object) -> list[FieldError]:
+        errors = super().validate_update(new, old)
+        return errors + checks.immutable(new.get("addressType"), old.get("addressType"), "addressType")
+
+    def row(self, obj: Object, now: datetime) -> list[Any]:
+        meta = obj["metadata"]
+        ports = [_port_text(port) for port in obj.get("ports") or ()]
+        addresses = [address for item in obj.get("endpoints") or () for address in item.get("addresses") or ()]
+        return [
+            meta.get("name") or "",
+            obj.get("addressType") or "",
+            _some(ports),
+            _some(addresses),
+            age(meta.get("creationTimestamp"), now),
+        ]
+
+
+def _port_text(port: Object) -> str:
+    if port.get("port") is not None:
+        return str(port["port"])
+    return "*" if port.get("name") is None else str(port["name"])
+
+
+def _some(items: list[str]) -> str:
+    if not items:
+        return "<unset>"
+    more = f" + {len(items) - _SHOWN} more..." if len(items) > _SHOWN else ""
+    return ",".join(items[:_SHOWN]) + more
+
+
+def _ports_errors(ports: list[Object]) -> list[FieldError]:
+    if len(ports) > _MAX_PORTS:
+        return [fe.too_many("ports", len(ports), _MAX_PORTS)]
+    errors, seen = [], set()
+    for index, port in enumerate(ports):
+        place, name = f"ports[{index}]", port.get("name") or ""
+        if name:
+            errors += checks.dns_label(name, f"{place}.name")
+        if name in seen:
+            errors.append(fe.duplicate(f"{place}.name", name))
+        seen.add(name)
+        errors += checks.one_of(port.get("protocol"), PROTOCOLS, f"{place}.protocol")
+        if port.get("appProtocol") is not None:
+            errors += checks.qualified_name(port["appProtocol"], f"{place}.appProtocol")
+    return errors
+
+
+def _endpoints_errors(endpoints: list[Object], kind: str) -> list[FieldError]:
+    if len(endpoints) > _MAX_ENDPOINTS:
+        return [fe.too_many("endpoints", len(endpoints), _MAX_ENDPOINTS)]
+    errors: list[FieldError] = []
+    for index, endpoint in enumerate(endpoints):
+        place = f"endpoints[{index}]"
+        addresses = endpoint.get("addresses") or []
+        if not addresses:
+            errors.append(fe.required(f"{place}.addresses", "must contain at least 1 address"))
+        elif len(addresses) > _MAX_ADDRESSES:
+            errors.append(fe.too_many(f"{place}.addresses", len(addresses), _MAX_ADDRESSES))
+        for number, address in enumerate(addresses):
+            errors += _address_errors(address, kind, f"{place}.addresses", number)
+        if endpoint.get("nodeName") is not None:
+            errors += checks.dns_subdomain(endpoint["nodeName"], f"{place}.nodeName")
+        topology = f"{place}.deprecatedTopology"
+        errors += validate_labels(endpoint.get("deprecatedTopology") or {}, topology)
+        if endpoint.get("hostname") is not None:
+            errors += checks.dns_label(endpoint["hostname"], f"{place}.hostname")
+        errors += _hints_errors(endpoint.get("hints") or {}, f"{place}.hints")
+    return errors
+
+
+def _address_errors(address: str, kind: str, place: str, index: int) -> list[FieldError]:
+    field = f"{place}[{index}]"
+    if kind == "FQDN":
+        return [fe.invalid(field, address, text) for text in names.dns1123_subdomain(address)] or _domain(
+            address, field
+        )
+    if kind not in ("IPv4", "IPv6"):
+        return []
+    if errors := checks.ip(address, field):
+        return errors
+    parsed = checks.parse_ip(address)
+    version = 4 if kind == "IPv4" else 6
+    if parsed is not None and parsed.version != version:
+        errors.append(fe.invalid(place, address, f"must be an {kind} address"))
+    return errors + endpoint_ip_errors(address, field)
+
+
+def _domain(address: str, field: str) -> list[FieldError]:
+    if "." in address:
+        return []
+    return [fe.invalid(field, address, "should be a domain with at least two segments separated by dots")]
+
+
+def _hints_errors(hints: Object, place: str) -> list[FieldError]:
+    errors: list[FieldError] = []
+    zones = hints.get("forZones") or ()
+    if len(zones) > _MAX_HINTS:
+        return [fe.too_many(f"{place}.forZones", len(zones), _MAX_HINTS)]
+    seen = set()
+    for index, zone in enumerate(zones):
+        field, name = f"{place}.forZones[{index}].name", zone.get("name") or ""
+        if name in seen:
+            errors.append(fe.duplicate(field, name))
+        seen.add(name)
+        errors += [fe.invalid(field, name, text) for text in names.label_value(name)]
+    return errors

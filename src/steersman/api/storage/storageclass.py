@@ -1,0 +1,70 @@
+"""StorageClasses.
+
+Source: kubernetes `pkg/registry/storage/storageclass/strategy.go`, `pkg/apis/storage/validation/validation.go`.
+"""
+
+from __future__ import annotations
+
+from datetime import datetime
+from typing import Any
+
+from steersman.api import checks
+from steersman.api.builtin import BuiltinStrategy
+from steersman.api.strategy import Object
+from steersman.api.tables import age
+from steersman.apimachinery import field_errors as fe
+from steersman.apimachinery.field_errors import FieldError
+
+DEFAULT_CLASS = "storageclass.kubernetes.io/is-default-class"
+BETA_DEFAULT_CLASS = "storageclass.beta.kubernetes.io/is-default-class"
+_MAX_PARAMETERS, _MAX_SIZE = 512, 256 * 1024
+
+
+class StorageClassStrategy(BuiltinStrategy):
+    def validate_content(self, obj: Object) -> list[FieldError]:
+        provisioner = obj.get("provisioner") or ""
+        errors = (
+            checks.qualified_name(provisioner.lower(), "provisioner") if provisioner else [fe.required("provisioner")]
+        )
+        parameters = obj.get("parameters") or {}
+        if len(parameters) > _MAX_PARAMETERS:
+            errors.append(fe.too_long("parameters", _MAX_PARAMETERS))
+        if "" in parameters:
+            errors.append(fe.invalid("parameters", "", "field can not be empty."))
+        if sum(len(key.encode()) + len(value.encode()) for key, value in parameters.items()) > _MAX_SIZE:
+            errors.append(fe.too_long("parameters", _MAX_SIZE))
+        errors += checks.supported(obj.get("reclaimPolicy"), ("Delete", "Retain"), "reclaimPolicy")
+        modes = ("Immediate", "WaitForFirstConsumer")
+        return errors + checks.one_of(obj.get("volumeBindingMode"), modes, "volumeBindingMode")
+
+    def validate_update(self, new: Object, old: Object) -> list[FieldError]:
+        errors = super().validate_update(new, old)
+        text = "updates to parameters are forbidden."
+        if (new.get("parameters") or {}) != (old.get("parameters") or {}):
+            errors.append(fe.forbidden("parameters", text))
+        if new.get("provisioner") != old.get("provisioner"):
+            errors.append(fe.forbidden("provisioner", "updates to provisioner are forbidden."))
+        if new.get("reclaimPolicy") != old.get("reclaimPolicy"):
+            errors.append(fe.forbidden("reclaimPolicy", "updates to reclaimPolicy are forbidden."))
+        mode, before = new.get("volumeBindingMode"), old.get("volumeBindingMode")
+        return errors + checks.immutable(mode, before, "volumeBindingMode")
+
+    def row(self, obj: Object, now: datetime) -> list[Any]:
+        meta = obj["metadata"]
+        annotations = meta.get("annotations") or {}
+        name = meta.get("name") or ""
+        if is_default(annotations):
+            name += " (default)"
+        return [
+            name,
+            obj.get("provisioner") or "",
+            obj.get("reclaimPolicy") or "",
+            obj.get("volumeBindingMode") or "",
+            "true" if obj.get("allowVolumeExpansion") else "false",
+            age(meta.get("creationTimestamp"), now),
+        ]
+
+
+def is_default(annotations: Object) -> bool:
+    """Whether claims without a class get this one."""
+    return "true" in (annotations.get(DEFAULT_CLASS), annotations.get(BETA_DEFAULT_CLASS))
