@@ -6,6 +6,7 @@ import argparse
 import importlib
 import sys
 from collections.abc import Sequence
+from typing import NoReturn
 
 from steersman import __version__
 
@@ -13,10 +14,17 @@ COMMANDS = {"serve": "steersman.controlplane.command", "demo": "steersman.demo.c
 """Subcommands by name, and the module that has each: it is imported when it is called, for start-up's sake."""
 
 
+class Parser(argparse.ArgumentParser):
+    """Says what is wrong with the arguments in one line, and exits with 1 as for any other failure."""
+
+    def error(self, message: str) -> NoReturn:
+        self.exit(1, f"{self.prog}: {message}; see {self.prog} --help\n")
+
+
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run a subcommand; returns the process's exit status."""
     given = sys.argv[1:] if arguments is None else arguments
-    parser = argparse.ArgumentParser(prog="steersman", description=_description())
+    parser = Parser(prog="steersman", description=_description())
     parser.add_argument("--version", action="version", version=f"steersman {__version__}")
     commands = parser.add_subparsers(dest="command", required=True, metavar="COMMAND")
     called = next((word for word in given if not word.startswith("-")), "")

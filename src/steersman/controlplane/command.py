@@ -58,9 +58,15 @@ def add_parser(commands: argparse._SubParsersAction[argparse.ArgumentParser]) ->
     add("--disable-admission-plugins", default="", metavar="NAMES", help="plugins that are not to run")
     add("--enable-admission-plugins", default="", metavar="NAMES", help="plugins to run beside the default ones")
     add("--controllers", default="*", metavar="NAMES", help="controllers to run: *, names, or -name to leave one out")
-    add("--max-requests-inflight", type=int, default=400, metavar="N", help="reads at once; more get 429")
-    add("--max-mutating-requests-inflight", type=int, default=200, metavar="N", help="writes at once; more get 429")
-    add("--history", type=float, default=5.0, metavar="MINUTES", help="how long old revisions are kept at least")
+    add("--max-requests-inflight", type=_count, default=400, metavar="N", help="reads at once; more get 429; 0: any")
+    add(
+        "--max-mutating-requests-inflight",
+        type=_count,
+        default=200,
+        metavar="N",
+        help="writes at once; more get 429; 0: any",
+    )
+    add("--history", type=_minutes, default=5.0, metavar="MINUTES", help="how long old revisions are kept at least")
     add("--kubeconfig", metavar="PATH", help="write a kubeconfig for an administrator there (mode 0600)")
     add("--insecure-http", action="store_true", help="plain HTTP without authentication, on loopback only, for tests")
     add("--log-format", choices=("json", "text"), default="text", help="the form of log lines, on stderr")
@@ -201,6 +207,19 @@ def _controllers(text: str) -> Sequence[str]:
         elif name != "*":
             chosen.add(name)
     return sorted(chosen)
+
+
+def _count(text: str) -> int:
+    if not (text.isascii() and text.isdigit()):
+        raise argparse.ArgumentTypeError(f"{text!r} is not a number of 0 or more")
+    return int(text)
+
+
+def _minutes(text: str) -> float:
+    minutes = float(text)
+    if not 0 <= minutes < float("inf"):
+        raise argparse.ArgumentTypeError(f"{text!r} is not a number of 0 or more")
+    return minutes
 
 
 def _boolean(text: str) -> bool:
