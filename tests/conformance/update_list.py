@@ -1,7 +1,7 @@
-"""Rewrites not_passing_yet.toml: `python -m tests.conformance.update_list [-v] [name or folder ...]`.
+"""Rewrites not_passing_yet.toml: `python -m tests.conformance.update_list [-v] [--add] [name or folder ...]`.
 
-Plays the named scenarios (all without a name) and lists those that fail, each under the number of the issue that will
-bring it: the number it is listed under, or else the first rule's that fits. `-v` prints the differences.
+Plays the named scenarios (all without a name) and takes off the list those that pass. With `--add`, those that fail are
+listed, too, each under the number of the issue that will bring it: the first rule's that fits. `-v` prints differences.
 """
 
 from __future__ import annotations
@@ -60,7 +60,7 @@ async def failures(stage: Stage, names: list[str]) -> dict[str, list[str]]:
     return {name: [repr(each)] if isinstance(each, BaseException) else each for name, each in results.items() if each}
 
 
-async def main(prefixes: list[str], verbose: bool) -> int:
+async def main(prefixes: list[str], *, verbose: bool, add: bool) -> int:
     before, names = not_passing_yet(), scenario_names()
     played = [name for name in names if not prefixes or any(name.startswith(prefix) for prefix in prefixes)]
     with tempfile.TemporaryDirectory() as directory:
@@ -70,18 +70,19 @@ async def main(prefixes: list[str], verbose: bool) -> int:
     for name, lines in failed.items():
         if verbose:
             print(name, *lines[:25], sep="\n    ")
-    listed = {name: issue for name, issue in before.items() if name in names and name not in played}
-    listed |= {name: before.get(name) or issue_of(name) for name in failed}
-    write(listed)
+    new = failed.keys() - before
+    listed = {name: issue for name, issue in before.items() if name in names and (name not in played or name in failed)}
+    write(listed | {name: issue_of(name) for name in new if add})
     print(f"{len(played) - len(failed)} passed, {len(failed)} failed")
-    for title, changed in (("newly passing", before.keys() - listed), ("NEWLY FAILING", listed.keys() - before)):
+    for title, changed in (("passes now", before.keys() - listed), ("FAILS NOW", new)):
         print(*(f"{title}: {name}" for name in sorted(changed)), sep="\n", end="\n" if changed else "")
-    return 0
+    return 1 if new and not add else 0
 
 
 if __name__ == "__main__":
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("names", nargs="*", metavar="name or folder")
     parser.add_argument("-v", "--verbose", action="store_true")
+    parser.add_argument("--add", action="store_true")
     arguments = parser.parse_args()
-    sys.exit(asyncio.run(main(arguments.names, arguments.verbose)))
+    sys.exit(asyncio.run(main(arguments.names, verbose=arguments.verbose, add=arguments.add)))
