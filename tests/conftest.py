@@ -146,11 +146,15 @@ def certificates(tmp_path_factory: pytest.TempPathFactory) -> Iterator[ServerFil
 
 @asynccontextmanager
 async def running(
-    certificates: ServerFiles, directory: Path, store: str = "memory://", **options: Any
+    certificates: ServerFiles,
+    directory: Path,
+    store: str = "memory://",
+    *,
+    tls_context: SSLContext | None = None,
+    **options: Any,
 ) -> AsyncIterator[RunningServer]:
-    config = ServerConfig(
-        tls=server_ssl_context(certificates.cert, certificates.key), tokens=StaticTokens(TOKENS), **options
-    )
+    tls = tls_context or server_ssl_context(certificates.cert, certificates.key)
+    config = ServerConfig(tls=tls, tokens=StaticTokens(TOKENS), **options)
     async with await ControlPlane.start(store, config) as plane:
         kubeconfig, ca_file = directory / "kubeconfig", directory / "ca.crt"
         ca_file.write_bytes(certificates.ca.cert)

@@ -39,7 +39,7 @@ _READS = frozenset({"get", "list", "watch"})
 
 
 class Filters:
-    """`handle` answers HTTP requests. `max_reads` and `max_writes` bound how many run at once; more get 429 (0: no bound)."""
+    """`handle` answers HTTP requests. `max_reads` and `max_writes` bound how many run at once; more get 429; 0 is no bound."""
 
     def __init__(
         self,
@@ -128,14 +128,14 @@ class Filters:
             raise forbidden(attributes, decision.reason)
         if info.verb == "watch":
             return await dispatch(self.core, x)
-        limit = _time_limit(info)
+        seconds = _time_limit(info)
         self._running[reads] += 1
         gauge = self._gauges[reads]
         gauge[0] += 1
         try:
-            if reads and limit is None:
+            if reads and seconds is None:
                 return await dispatch(self.core, x)
-            async with asyncio.timeout(REQUEST_SECONDS if limit is None else limit):
+            async with asyncio.timeout(REQUEST_SECONDS if seconds is None else seconds):
                 return await dispatch(self.core, x)
         except TimeoutError:
             raise Timeout("Timeout: request did not complete within the allotted timeout", details={}) from None
