@@ -216,6 +216,8 @@ async def test_scale(widgets: Kubectl) -> None:
     await widgets("scale widget a --replicas=4 --current-replicas=3")
     assert await widgets("get widget a -o jsonpath={.spec.replicas}") == "4"
     assert json.loads(await widgets("get widget a --subresource=scale -o json"))["kind"] == "Scale"
+    table = columns(await widgets("get widget a --subresource=scale"))
+    assert (table[0], table[1][:3]) == (["NAME", "DESIRED", "AVAILABLE", "AGE"], ["a", "4", "0"])
 
 
 async def test_delete_waits_for_finalizers(widgets: Kubectl) -> None:

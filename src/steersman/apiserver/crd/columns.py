@@ -18,7 +18,7 @@ from steersman.apiserver.builtins import field_description
 from steersman.apiserver.scope import Column
 from steersman.apiserver.strategy import Object
 
-_AGE = {"name": "Age", "type": "date", "jsonPath": ".metadata.creationTimestamp"}
+AGE = {"name": "Age", "type": "date", "jsonPath": ".metadata.creationTimestamp"}
 
 
 def columns(additional: Sequence[Mapping[str, Any]] | None) -> tuple[Column, ...]:
@@ -27,7 +27,7 @@ def columns(additional: Sequence[Mapping[str, Any]] | None) -> tuple[Column, ...
         "Name", "string", "name", field_description("name"), 0, lambda obj, now: obj["metadata"].get("name", "")
     )
     if not additional:
-        return (name, _column({**_AGE, "description": field_description("creationTimestamp")}))
+        return (name, _column({**AGE, "description": field_description("creationTimestamp")}))
     return (name, *(_column(facts) for facts in additional))
 
 

@@ -5,38 +5,61 @@ Source: apiextensions-apiserver `pkg/registry/customresource/etcd.go`.
 
 from __future__ import annotations
 
+import time
+from dataclasses import replace
+from functools import cache
 from typing import Any
 
 from steersman.apimachinery import field_errors as fe
-from steersman.apimachinery.codec.negotiate import content_type
+from steersman.apimachinery.codec.negotiate import Accepted, content_type
 from steersman.apimachinery.errors import ApiError, BadRequest, invalid, not_found
 from steersman.apimachinery.options import write_options
 from steersman.apiserver import rest
+from steersman.apiserver.builtins import field_description
 from steersman.apiserver.core import Core
-from steersman.apiserver.endpoints import answers, bodies
+from steersman.apiserver.crd.columns import AGE, columns
+from steersman.apiserver.endpoints import answers, bodies, transform
 from steersman.apiserver.endpoints.patch import Patch, check_media_type, read_patch
 from steersman.apiserver.exchange import Answer, Exchange
-from steersman.apiserver.scope import ResourceScope, ScaleMapping, look_up
+from steersman.apiserver.scope import Column, ResourceScope, ScaleMapping, look_up
 from steersman.apiserver.strategy import Object
 from steersman.apiserver.watchcache import Entry
 
 AUTOSCALING = "autoscaling/v1"
 _MAX_INT32 = 2**31 - 1
+DESIRED, ACTUAL = "Number of desired replicas", "Number of actual replicas"
 
 
 async def scale(core: Core, scope: ResourceScope, x: Exchange) -> Answer:
     """GET, PUT and PATCH on /scale."""
     mapping = scope.scale
     assert mapping is not None
-    choice = answers.accepted(x, frozenset(), scope)
+    choice = answers.accepted(x, answers.ONE, scope)
     info = x.info
     if info.verb == "get":
         found = scope.cache.get(scope.key(info.namespace, info.name))
         if found is None:
             raise not_found(scope.group, scope.resource, info.name)
-        return answers.value(200, choice, to_scale(scope.view.tree(found), mapping))
+        return _answer(scope, x, choice, to_scale(scope.view.tree(found), mapping))
     entry = await _write(core, scope, x, mapping)
-    return answers.value(200, choice, to_scale(scope.view.tree(entry), mapping))
+    return _answer(scope, x, choice, to_scale(scope.view.tree(entry), mapping))
+
+
+def _answer(scope: ResourceScope, x: Exchange, choice: Accepted, obj: Object) -> Answer:
+    if choice.transform:
+        obj = transform.one(choice.transform, replace(scope, columns=_columns()), obj, time.time(), x.info)
+    return answers.value(200, choice, obj)
+
+
+@cache
+def _columns() -> tuple[Column, ...]:
+    return columns(
+        [
+            {"name": "Desired", "type": "integer", "jsonPath": ".spec.replicas", "description": DESIRED},
+            {"name": "Available", "type": "integer", "jsonPath": ".status.replicas", "description": ACTUAL},
+            {**AGE, "description": field_description("creationTimestamp")},
+        ]
+    )
 
 
 async def _write(core: Core, scope: ResourceScope, x: Exchange, mapping: ScaleMapping) -> Entry:
