@@ -11,8 +11,10 @@ from functools import cache, partial
 from typing import Any
 
 from steersman.api import apiextensions, kinds
+from steersman.api.core.pod import grace_period
 from steersman.api.kinds import BuiltinKind
 from steersman.api.strategy import Strategy as Rules
+from steersman.apimachinery import selectors
 from steersman.apimachinery.apply import server_side
 from steersman.apimachinery.apply.fieldset import FieldSet
 from steersman.apimachinery.apply.managers import Writer, track_update
@@ -22,11 +24,15 @@ from steersman.apimachinery.field_errors import FieldError
 from steersman.apimachinery.patch.strategic import PatchSchema
 from steersman.apiserver import rest
 from steersman.apiserver.catalog import Key
-from steersman.apiserver.scope import Column, ResourceScope, View
+from steersman.apiserver.scope import Column, ResourceScope, ScaleMapping, View
+from steersman.apiserver.services import ServiceAllocator
 from steersman.apiserver.strategy import Object
 from steersman.apiserver.watchcache import WatchCache
 
 _STATUS = FieldSet.of(("status",))
+_DEPRECATIONS = {
+    ("", "Endpoints"): "v1 Endpoints is deprecated in v1.33+; use discovery.k8s.io/v1 EndpointSlice",
+}
 CRD_FINALIZER = "customresourcecleanup.apiextensions.k8s.io"
 _DELETION_PENDING = {
     "type": "Terminating",
@@ -34,7 +40,28 @@ _DELETION_PENDING = {
     "reason": "InstanceDeletionPending",
     "message": "CustomResourceDefinition marked for deletion; CustomResource deletion will begin soon",
 }
-_RETURNS_DELETED = frozenset({("", "pods"), ("", "services"), ("", "serviceaccounts"), ("", "namespaces")})
+_RETURNS_DELETED = frozenset(
+    {
+        ("", "namespaces"),
+        ("", "persistentvolumeclaims"),
+        ("", "persistentvolumes"),
+        ("", "pods"),
+        ("", "podtemplates"),
+        ("", "resourcequotas"),
+        ("", "serviceaccounts"),
+        ("", "services"),
+        ("resource.k8s.io", "deviceclasses"),
+        ("resource.k8s.io", "resourceclaims"),
+        ("resource.k8s.io", "resourceclaimtemplates"),
+        ("resource.k8s.io", "resourceslices"),
+        ("storage.k8s.io", "csidrivers"),
+        ("storage.k8s.io", "csinodes"),
+        ("storage.k8s.io", "storageclasses"),
+        ("storage.k8s.io", "volumeattachments"),
+        ("storage.k8s.io", "volumeattributesclasses"),
+    }
+)
+_REPLICAS = (("spec", "replicas"), ("status", "replicas"), ("spec", "selector"))
 
 
 @cache
@@ -182,8 +209,16 @@ def _scope(kind: BuiltinKind, cache: WatchCache) -> ResourceScope:
         categories=kind.categories,
         storage_version_hash=kind.storage_version_hash,
         error_group=storage.group,
+        deprecation=_DEPRECATIONS.get((kind.group, kind.kind), ""),
         patch_schema=lambda: patch_schema(kind),
     )
+    if "scale" in kind.subresources:
+        scope.scale = ScaleMapping(*_REPLICAS, selector_text=_labels if kind.group == "" else _selector)
+    if kind.group == "" and kind.kind == "Pod":
+        scope.grace = grace_period
+    if kind.group == "" and kind.kind == "Service":
+        scope.begin = ServiceAllocator(scope.cache).begin
+    scope.delete_policy = rules.default_delete_policy
     scope.select_fields = rules.select
     scope.fields_of = rules.fields_of
     for name, sub in kind.subresources.items():
@@ -198,6 +233,14 @@ def _scope(kind: BuiltinKind, cache: WatchCache) -> ResourceScope:
         reset = FieldSet.of(("spec",), ("metadata",)) if name == "status" else FieldSet()
         scope.subresource_strategies[name] = BuiltinRules(kind, own, reset)
     return scope
+
+
+def _selector(selector: Any) -> str:
+    return str(selectors.from_object(selector))
+
+
+def _labels(labels: Any) -> str:
+    return str(selectors.from_labels(labels))
 
 
 def _reader(kind: BuiltinKind) -> Callable[[Object], None]:

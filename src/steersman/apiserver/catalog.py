@@ -60,6 +60,10 @@ class Catalog:
         for listener in tuple(self.listeners):
             listener()
 
+    def made(self) -> list[ResourceScope]:
+        """The scopes of what has been asked for so far: only these resources are in memory."""
+        return list(self._scopes.values())
+
     def scopes(self) -> list[ResourceScope]:
         """All scopes; those that were only offered are made."""
         for key in list(self._offers):

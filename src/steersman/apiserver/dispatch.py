@@ -11,6 +11,7 @@ from steersman.apimachinery.errors import (
 )
 from steersman.apiserver.core import Core
 from steersman.apiserver.endpoints import answers, discovery, health
+from steersman.apiserver.endpoints.binding import bind
 from steersman.apiserver.endpoints.create import create
 from steersman.apiserver.endpoints.delete import delete, delete_collection
 from steersman.apiserver.endpoints.get import get
@@ -110,6 +111,8 @@ async def _subresource(core: Core, scope: ResourceScope, x: Exchange) -> Answer:
     if info.subresource == "scale" and scope.scale is not None:
         return await scale(core, scope, x)
     strategy = _strategy_of(scope, info.subresource)
+    if info.subresource == "binding":
+        return await bind(core, scope, x)
     if info.verb == "get":
         return await get(core, scope, x)
     if info.verb == "update":

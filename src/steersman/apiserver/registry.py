@@ -7,7 +7,8 @@ is there now.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 
 from steersman._util.keylock import KeyLocks
@@ -32,7 +33,8 @@ _CREATE_WITH_VERSION = "resourceVersion should not be set on objects to be creat
 class WriteContext:
     """Who writes, how, and when (`now` in RFC 3339); `warn` collects texts for Warning headers.
 
-    `authorize_create` is asked before an update creates; it raises Forbidden.
+    `authorize_create` is asked before an update creates; it raises Forbidden. `owns`: the change brings its own
+    managedFields.
     """
 
     user: UserInfo
@@ -42,6 +44,7 @@ class WriteContext:
     subresource: str = ""
     warnings: list[str] = field(default_factory=list)
     authorize_create: rest.Check = rest.allow
+    owns: bool = False
 
     @property
     def applies(self) -> bool:
@@ -83,7 +86,15 @@ class Registry:
             Attributes("CREATE", scope, namespace, meta.get("name") or "", obj, None, ctx.user, ctx.dry_run)
         )
         rest.fill_new_metadata(meta, ctx.now)
-        name = meta.get("name") or ""
+        with _begun(scope, obj, None, ctx):
+            return await self._store_new(scope, namespace, obj, version, ctx)
+
+    async def _store_new(
+        self, scope: ResourceScope, namespace: str, obj: Object, version: str, ctx: WriteContext
+    ) -> Entry:
+        """Judge a new object and store it; `version` is the resourceVersion that came with it."""
+        strategy = scope.strategy
+        name = obj["metadata"].get("name") or ""
         if errors := strategy.before_create(obj):
             raise _invalid(scope, strategy, obj, name, errors)
         ctx.warn(strategy.warnings(obj, None))
@@ -139,12 +150,31 @@ class Registry:
                     return await self._create_on_update(scope, strategy, namespace, name, change, ctx)
                 if version and not self.admission.mutates:
                     rest.check_resource_version(scope, name, version, existing.revision, unconditional=True)
-                obj = await self._proposed(scope, strategy, namespace, name, change, old, existing, ctx)
-                stored = codec.encode_object(scope.to_storage(obj))
                 try:
-                    return await self._store_update(scope, key, existing, obj, stored, ctx), False
+                    return await self._replace(scope, strategy, namespace, name, change, old, existing, ctx), False
                 except CompareFailed:
                     continue
+
+    async def _replace(
+        self,
+        scope: ResourceScope,
+        strategy: Strategy,
+        namespace: str,
+        name: str,
+        change: Callable[[Object | None], Object],
+        old: Object,
+        existing: Entry,
+        ctx: WriteContext,
+    ) -> Entry:
+        """One turn of the loop. Raises CompareFailed when something else was stored in the meantime."""
+        obj = await self._proposed(scope, strategy, namespace, name, change, old, existing, ctx)
+        with _begun(scope, obj, old, ctx):
+            if errors := strategy.before_update(obj, old):
+                raise _invalid(scope, strategy, obj, name, errors)
+            ctx.warn(strategy.warnings(obj, old))
+            obj = restore_times(old, obj)
+            stored = codec.encode_object(scope.to_storage(obj))
+            return await self._store_update(scope, scope.key(namespace, name), existing, obj, stored, ctx)
 
     async def _proposed(
         self,
@@ -157,9 +187,9 @@ class Registry:
         existing: Entry,
         ctx: WriteContext,
     ) -> Object:
-        """One turn of the loop: the object to be stored over `existing`, judged by every rule."""
+        """What the client wants in place of `existing`, with its owners, after admission."""
         obj = change(old)
-        if not ctx.applies:
+        if not ctx.applies and not ctx.owns:
             _own(obj["metadata"], strategy.track(old, obj, ctx.writer, ctx.now))
         await self.admission.admit(
             Attributes("UPDATE", scope, namespace, name, obj, old, ctx.user, ctx.dry_run, ctx.subresource)
@@ -169,17 +199,14 @@ class Registry:
             scope, name, given, existing.revision, unconditional=strategy.allow_unconditional_update
         )
         obj["metadata"]["resourceVersion"] = old["metadata"]["resourceVersion"]
-        if errors := strategy.before_update(obj, old):
-            raise _invalid(scope, strategy, obj, name, errors)
-        ctx.warn(strategy.warnings(obj, old))
-        return restore_times(old, obj)
+        return obj
 
     async def _store_update(
         self, scope: ResourceScope, key: str, existing: Entry, obj: Object, stored: bytes, ctx: WriteContext
     ) -> Entry:
         meta = obj["metadata"]
-        ends = "deletionTimestamp" in meta and not meta.get("finalizers") and not scope.strategy.holds_deletion(obj)
-        if ends:
+        held = meta.get("finalizers") or meta.get("deletionGracePeriodSeconds") or scope.strategy.holds_deletion(obj)
+        if "deletionTimestamp" in meta and not held:
             if not ctx.dry_run:
                 await self.store.swap(scope.storage_key(key), existing.revision, None)
             return Entry(key, stored, existing.revision, existing.create_revision)
@@ -233,8 +260,10 @@ class Registry:
         meta = obj["metadata"]
         rest.check_delete_preconditions(scope, name, meta, existing.revision, options)
         await self.admission.admit(Attributes("DELETE", scope, namespace, name, None, obj, ctx.user, ctx.dry_run))
-        finalizers = rest.deletion_finalizers(meta.get("finalizers") or [], options)
+        finalizers = rest.deletion_finalizers(meta.get("finalizers") or [], options, scope.delete_policy)
         finalizers += [item for item in scope.strategy.deletion_finalizers(obj) if item not in finalizers]
+        if scope.grace is not None:
+            return await self._delete_gracefully(scope, key, existing, obj, finalizers, options, ctx)
         if not finalizers and not scope.strategy.holds_deletion(obj):
             if not (ctx.dry_run or options.dry_run):
                 await self.store.swap(scope.storage_key(key), existing.revision, None)
@@ -249,6 +278,53 @@ class Registry:
             return Entry(key, stored, existing.revision, existing.create_revision), False
         revision = await self.store.swap(scope.storage_key(key), existing.revision, stored)
         return Entry(key, stored, revision, existing.create_revision), False
+
+    async def _delete_gracefully(
+        self,
+        scope: ResourceScope,
+        key: str,
+        existing: Entry,
+        obj: Object,
+        finalizers: list[str],
+        options: DeleteOptions,
+        ctx: WriteContext,
+    ) -> tuple[Entry, bool]:
+        """Delete an object that is given time to end: it is marked first, and goes when no time is left."""
+        assert scope.grace is not None
+        meta = obj["metadata"]
+        asked = options.grace_period_seconds
+        rest.announce_deletion(meta, scope.grace(obj, asked), asked, ctx.now)
+        if finalizers:
+            meta["finalizers"] = finalizers
+        else:
+            meta.pop("finalizers", None)
+        entry, dry_run = existing, ctx.dry_run or options.dry_run
+        stored = codec.encode_object(obj)
+        if stored != existing.stored:
+            revision = existing.revision
+            if not dry_run:
+                revision = await self.store.swap(scope.storage_key(key), revision, stored)
+            entry = Entry(key, stored, revision, existing.create_revision)
+        if finalizers or meta["deletionGracePeriodSeconds"]:
+            return entry, False
+        if not dry_run:
+            await self.store.swap(scope.storage_key(key), entry.revision, None)
+        return entry, True
+
+
+@contextmanager
+def _begun(scope: ResourceScope, obj: Object, old: Object | None, ctx: WriteContext) -> Iterator[None]:
+    """Give an object what the server gives out to its kind; what is not stored in the end is taken back."""
+    if scope.begin is None or ctx.subresource:
+        yield
+        return
+    finish = scope.begin(obj, old)
+    stored = False
+    try:
+        yield
+        stored = not ctx.dry_run
+    finally:
+        finish(stored)
 
 
 def _invalid(scope: ResourceScope, strategy: Strategy, obj: Object, name: str, errors: list[FieldError]) -> Invalid:

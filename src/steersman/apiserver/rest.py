@@ -8,9 +8,11 @@ from __future__ import annotations
 import secrets
 import uuid
 from collections.abc import Awaitable, Callable
+from datetime import timedelta
 
 from steersman._util.gotext import quote
 from steersman.apimachinery import field_errors as fe
+from steersman.apimachinery import times
 from steersman.apimachinery.errors import ApiError, BadRequest, conflict, invalid
 from steersman.apimachinery.names import generate_name
 from steersman.apimachinery.options import DeleteOptions
@@ -119,19 +121,46 @@ def check_delete_preconditions(
         )
 
 
-def deletion_finalizers(current: list[str], options: DeleteOptions) -> list[str]:
-    """The finalizers after a delete call: `orphan` and `foregroundDeletion` follow the propagation policy."""
+def deletion_finalizers(current: list[str], options: DeleteOptions, default: str = "background") -> list[str]:
+    """The finalizers after a delete call: `orphan` and `foregroundDeletion` follow the propagation policy.
+
+    `default` is the resource's own policy for calls that name none: "background", "orphan", or "unsupported" when the
+    garbage collector leaves it alone.
+    """
+    if default == "unsupported":
+        return current
     policy = options.propagation_policy
     if policy is None and options.orphan_dependents is not None:
         policy = "Orphan" if options.orphan_dependents else "Background"
     if policy is None:
-        return current
+        chosen = ORPHAN in current or FOREGROUND in current
+        return [*current, ORPHAN] if default == "orphan" and not chosen else current
     kept = [item for item in current if item not in (ORPHAN, FOREGROUND)]
     if policy == "Orphan":
         kept.append(ORPHAN)
     elif policy == "Foreground":
         kept.append(FOREGROUND)
     return current if set(kept) == set(current) else kept
+
+
+def announce_deletion(meta: Object, period: int, asked: int | None, now: str) -> None:
+    """Mark an object that is given time to end.
+
+    `period` is what the object's rules allow now, `asked` what the call named (seconds); `now` in RFC 3339. A second
+    call may only shorten the period.
+    """
+    present = meta.get("deletionGracePeriodSeconds")
+    if meta.get("deletionTimestamp") is not None:
+        if not present or asked is None or asked >= present:
+            return
+        begun = times.parse_time(meta["deletionTimestamp"]) - timedelta(seconds=present)
+        meta["deletionTimestamp"] = times.format_time(begun + timedelta(seconds=asked))
+        meta["deletionGracePeriodSeconds"] = asked
+        return
+    meta["deletionTimestamp"] = times.format_time(times.parse_time(now) + timedelta(seconds=period))
+    meta["deletionGracePeriodSeconds"] = period
+    if meta.get("generation", 0) > 0:
+        meta["generation"] += 1
 
 
 def mark_deleting(meta: Object, now: str) -> None:

@@ -87,7 +87,9 @@ class ResourceScope:
     `to_storage` turns an object of this version into the stored one (a new top level). `select_fields` checks a field
     selector and brings it to the fields that `fields_of` reads from an object; without them only name and namespace
     can be selected. `subresources` are discovery's facts of each, by name. `error_group` is the group that 422 answers
-    name, when it is another one.
+    name, when it is another one. `begin` completes an object that is about to be written with what the server gives out
+    and returns what is to be told whether it was stored; `grace` says how long (in seconds, by what was asked) a
+    deletion is only announced; `delete_policy` is what happens to dependents when a delete does not say.
     """
 
     gvr: GroupVersionResource
@@ -113,6 +115,9 @@ class ResourceScope:
     patch_schema: Callable[[], PatchSchema] | None = None
     error_group: str | None = None
     openapi_schema: Object | None = None
+    begin: Callable[[Object, Object | None], Callable[[bool], None]] | None = None
+    grace: Callable[[Object, int | None], int] | None = None
+    delete_policy: str = "background"
     selectable_fields: tuple[str, ...] = ()
     select_fields: Callable[[FieldSelector], FieldSelector] | None = None
     fields_of: Callable[[Object], Callable[[str], str]] | None = None
@@ -145,11 +150,15 @@ class ResourceScope:
 
 @dataclass(frozen=True, slots=True)
 class ScaleMapping:
-    """Where /scale finds its numbers: paths of keys into the object; `selector` may be absent."""
+    """Where /scale finds its numbers: paths of keys into the object; `selector` may be absent.
+
+    Built-in kinds have selectors that are objects: `selector_text` writes them.
+    """
 
     spec_replicas: tuple[str, ...]
     status_replicas: tuple[str, ...]
     selector: tuple[str, ...] | None = None
+    selector_text: Callable[[Any], str] = str
 
 
 def look_up(obj: Object, path: tuple[str, ...]) -> Any:

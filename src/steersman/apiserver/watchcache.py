@@ -148,12 +148,21 @@ class ResourceCache:
 
 
 class WatchCache:
-    """The caches of all resources, and the single subscription to the store that feeds them."""
+    """The caches of all resources, and the single subscription to the store that feeds them.
+
+    `followers` are told of each cache that is made from now on.
+    """
 
     def __init__(self) -> None:
         self.caches: dict[bytes, ResourceCache] = {}
         self.revision = 0
+        self.followers: list[Callable[[ResourceCache], None]] = []
         self._unclaimed: list[KeyValue] = []
+
+    @property
+    def complete(self) -> bool:
+        """Whether everything that is stored is in the cache of some resource."""
+        return not self._unclaimed
 
     def load(self, items: Sequence[KeyValue], revision: int) -> None:
         """Start from a snapshot of the whole store, in the order of keys."""
@@ -170,6 +179,8 @@ class WatchCache:
             for item in self._unclaimed[start:end]:
                 cache.load(item)
             del self._unclaimed[start:end]
+            for follow in tuple(self.followers):
+                follow(cache)
         return cache
 
     def drop(self, prefix: bytes) -> None:

@@ -7,6 +7,7 @@ import logging
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Protocol
 
+from steersman._util.tasks import end
 from steersman.apiserver.authn.user import UserInfo
 from steersman.apiserver.server import APIServer
 
@@ -48,8 +49,7 @@ class Controllers:
 
     async def stop(self) -> None:
         if self._task is not None:
-            self._task.cancel()
-            await asyncio.gather(self._task, return_exceptions=True)
+            await end([self._task])
 
     async def _run(self) -> None:
         # The client half is loaded once the server serves: it takes longer to import than the server to start.

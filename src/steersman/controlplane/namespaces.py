@@ -12,6 +12,7 @@ from collections.abc import Iterable
 from datetime import UTC, datetime
 from typing import Any
 
+from steersman._util.tasks import end
 from steersman.apimachinery.errors import ApiError, Conflict, MethodNotAllowed, NotFound
 from steersman.apiserver.core import Core
 from steersman.apiserver.scope import ResourceScope
@@ -46,9 +47,7 @@ class NamespaceController:
                     if event.type != "DELETED" and "deletionTimestamp" in meta and meta["name"] not in self._tasks:
                         self._begin(meta["name"])
         finally:
-            for task in self._tasks.values():
-                task.cancel()
-            await asyncio.gather(*self._tasks.values(), return_exceptions=True)
+            await end(self._tasks.values())
 
     def _begin(self, name: str) -> None:
         task = asyncio.create_task(self._empty(name), name=f"namespace-{name}")

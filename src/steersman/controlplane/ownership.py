@@ -11,6 +11,7 @@ from typing import Any, NamedTuple
 
 import orjson
 
+from steersman.api.kinds import builtin_kind
 from steersman.apiserver.core import Core
 from steersman.apiserver.scope import ResourceScope
 from steersman.apiserver.watchcache import Change, Entry, ResourceCache
@@ -51,15 +52,19 @@ class OwnerGraph:
         self._dependents: dict[str, dict[Place, None]] = {}
         self._holding: dict[str, Place] = {}
         self._followed: dict[ResourceCache, Callable[[Change], None]] = {}
-        self._scopes: tuple[int, dict[Any, ResourceScope]] = (-1, {})
+        self._scopes: tuple[tuple[int, int], dict[Any, ResourceScope]] = ((-1, 0), {})
 
     def start(self) -> None:
         """Take in what is stored, and follow all resources, those to come too."""
-        self._core.catalog.listeners.append(self._follow_all)
-        self._follow_all()
+        cache = self._core.cache
+        if not cache.complete:
+            self._core.catalog.scopes()
+        cache.followers.append(self._follow)
+        for resource in cache.caches.values():
+            self._follow(resource)
 
     def stop(self) -> None:
-        self._core.catalog.listeners.remove(self._follow_all)
+        self._core.cache.followers.remove(self._follow)
         for cache, notify in self._followed.items():
             cache.watchers.remove(notify)
         self._followed.clear()
@@ -77,29 +82,28 @@ class OwnerGraph:
 
     def scope_of_kind(self, api_version: str, kind: str) -> ResourceScope | None:
         group, _, version = api_version.rpartition("/")
-        return self._all_scopes().get((group, version, kind))
+        try:
+            plural = builtin_kind(group, version, kind).plural
+        except KeyError:
+            return self._made().get((group, version, kind))
+        return self._core.catalog.look_up(group, version, plural)
 
     def scope_of(self, place: Place) -> ResourceScope | None:
         """A served version of the object's resource."""
-        return self._all_scopes().get(place.cache)
+        return self._made().get(place.cache)
 
-    def _all_scopes(self) -> dict[Any, ResourceScope]:
-        generation, found = self._scopes
-        if generation != self._core.catalog.generation:
+    def _made(self) -> dict[Any, ResourceScope]:
+        """Scopes by kind and by cache: what is in a cache has been asked for."""
+        made = self._core.catalog.made()
+        state, found = self._scopes
+        if state != (self._core.catalog.generation, len(made)):
             found = {}
-            for scope in self._core.catalog.scopes():
+            for scope in made:
                 found[scope.group, scope.gvr.version, scope.kind] = scope
                 if scope.cache not in found or scope.view.convert is None:
                     found[scope.cache] = scope
-            self._scopes = (self._core.catalog.generation, found)
+            self._scopes = ((self._core.catalog.generation, len(made)), found)
         return found
-
-    def _follow_all(self) -> None:
-        current = {scope.cache for scope in self._core.catalog.scopes()}
-        for cache in current - self._followed.keys():
-            self._follow(cache)
-        for cache in self._followed.keys() - current:
-            cache.watchers.remove(self._followed.pop(cache))
 
     def _follow(self, cache: ResourceCache) -> None:
         def notify(change: Change) -> None:

@@ -6,11 +6,12 @@ import asyncio
 from collections.abc import AsyncIterator, Sequence
 from contextlib import asynccontextmanager
 
+from steersman._util.tasks import end
 from steersman.apiserver.authn.authenticator import Authenticator
 from steersman.apiserver.authn.user import UserInfo
 from steersman.apiserver.filters.stack import Filters
 from steersman.apiserver.server import APIServer
-from steersman.client.transport import RawResponse, RawStream, TransportError
+from steersman.client.transport import RawResponse, RawStream, TransportError, TransportTimeout
 from steersman.net.http import Request, Response, StreamResponse
 
 Headers = Sequence[tuple[str, str]]
@@ -42,7 +43,7 @@ class InProcessTransport:
         body: bytes | None = None,
         timeout: float | None = None,
     ) -> RawResponse:
-        answer = await asyncio.wait_for(self._handle(method, path, query, headers, body), timeout)
+        answer = await self._handle(method, path, query, headers, body, timeout)
         if not isinstance(answer, Response):
             raise TransportError("the answer is a stream")
         content = answer.body if isinstance(answer.body, bytes) else b"".join(answer.body)
@@ -58,7 +59,7 @@ class InProcessTransport:
         body: bytes | None = None,
         timeout: float | None = None,
     ) -> AsyncIterator[RawStream]:
-        answer = await asyncio.wait_for(self._handle(method, path, query, headers, body), timeout)
+        answer = await self._handle(method, path, query, headers, body, timeout)
         if isinstance(answer, Response):
             content = answer.body if isinstance(answer.body, bytes) else b"".join(answer.body)
             yield RawStream(answer.status, list(answer.headers), _once(content))
@@ -70,17 +71,20 @@ class InProcessTransport:
             yield RawStream(answer.status, list(answer.headers), pipe.chunks())
         finally:
             pipe.abort()
-            task.cancel()
-            await asyncio.gather(task, return_exceptions=True)
+            await end([task])
 
     async def close(self) -> None:
         """There is no connection to close."""
 
     async def _handle(
-        self, method: str, path: str, query: str, headers: Headers, body: bytes | None
+        self, method: str, path: str, query: str, headers: Headers, body: bytes | None, timeout: float | None
     ) -> Response | StreamResponse:
         folded = {name.lower(): value for name, value in headers}
-        return await self._filters.handle(Request(method, path, query, folded, body or b""))
+        try:
+            async with asyncio.timeout(timeout):
+                return await self._filters.handle(Request(method, path, query, folded, body or b""))
+        except TimeoutError:
+            raise TransportTimeout(f"no answer within {timeout} seconds") from None
 
 
 async def _once(content: bytes) -> AsyncIterator[bytes]:

@@ -9,6 +9,7 @@ import asyncio
 import logging
 from dataclasses import dataclass
 
+from steersman._util.tasks import end
 from steersman.api import apiextensions as rules
 from steersman.apimachinery.codec import json as codec
 from steersman.apimachinery.errors import ApiError, NotFound
@@ -63,8 +64,7 @@ class CrdController:
 
     async def stop(self) -> None:
         if self._task is not None:
-            self._task.cancel()
-            await asyncio.gather(self._task, return_exceptions=True)
+            await end([self._task])
 
     def _notify(self, change: Change) -> None:
         name = change.last.key

@@ -1,102 +1,164 @@
-"""The scale subresource of custom resources: replicas and selector as autoscaling/v1 Scale.
+"""The scale subresource: replicas and selector of an object as autoscaling/v1 Scale.
 
-Source: apiextensions-apiserver `pkg/registry/customresource/etcd.go`.
+Source: apiextensions-apiserver `pkg/registry/customresource/etcd.go`; kubernetes `pkg/registry/apps/*/storage/storage.go`.
 """
 
 from __future__ import annotations
 
-import time
-from dataclasses import replace
+from collections.abc import Callable
 from functools import cache
 from typing import Any
 
+from steersman.api import kinds
 from steersman.apimachinery import field_errors as fe
-from steersman.apimachinery.codec.negotiate import Accepted, content_type
+from steersman.apimachinery.apply import scale as ownership
+from steersman.apimachinery.apply import server_side
+from steersman.apimachinery.apply.managers import Writer, track_update
+from steersman.apimachinery.apply.typed import TypeView, from_openapi
+from steersman.apimachinery.codec.negotiate import content_type
 from steersman.apimachinery.errors import ApiError, BadRequest, invalid, not_found
-from steersman.apimachinery.options import write_options
+from steersman.apimachinery.options import WriteOptions, write_options
 from steersman.apiserver import rest
-from steersman.apiserver.builtins import field_description
 from steersman.apiserver.core import Core
-from steersman.apiserver.crd.columns import AGE, columns
-from steersman.apiserver.endpoints import answers, bodies, transform
+from steersman.apiserver.endpoints import answers, bodies
+from steersman.apiserver.endpoints.apply import APPLY_PATCH, read_configuration
 from steersman.apiserver.endpoints.patch import Patch, check_media_type, read_patch
 from steersman.apiserver.exchange import Answer, Exchange
-from steersman.apiserver.scope import Column, ResourceScope, ScaleMapping, look_up
+from steersman.apiserver.scope import ResourceScope, ScaleMapping, look_up
 from steersman.apiserver.strategy import Object
 from steersman.apiserver.watchcache import Entry
 
-AUTOSCALING = "autoscaling/v1"
+AUTOSCALING = ownership.SCALE_VERSION
 _MAX_INT32 = 2**31 - 1
-DESIRED, ACTUAL = "Number of desired replicas", "Number of actual replicas"
+_NEGATIVE = {True: "should be a non-negative integer", False: "must be greater than or equal to 0"}
+
+# Gives the Scale that is asked for, with its managedFields, from the present one.
+Change = Callable[[Object], Object]
+
+
+@cache
+def _scale_view() -> TypeView:
+    name = next(name for name in kinds.schemas() if name.endswith("autoscaling.v1.Scale"))
+    return from_openapi(kinds.schemas(), name)
 
 
 async def scale(core: Core, scope: ResourceScope, x: Exchange) -> Answer:
     """GET, PUT and PATCH on /scale."""
     mapping = scope.scale
     assert mapping is not None
-    choice = answers.accepted(x, answers.ONE, scope)
+    choice = answers.accepted(x, frozenset(), scope)
     info = x.info
     if info.verb == "get":
         found = scope.cache.get(scope.key(info.namespace, info.name))
         if found is None:
             raise not_found(scope.group, scope.resource, info.name)
-        return _answer(scope, x, choice, to_scale(scope.view.tree(found), mapping))
+        return answers.value(200, choice, to_scale(scope.view.tree(found), mapping))
     entry = await _write(core, scope, x, mapping)
-    return _answer(scope, x, choice, to_scale(scope.view.tree(entry), mapping))
-
-
-def _answer(scope: ResourceScope, x: Exchange, choice: Accepted, obj: Object) -> Answer:
-    if choice.transform:
-        obj = transform.one(choice.transform, replace(scope, columns=_columns()), obj, time.time(), x.info)
-    return answers.value(200, choice, obj)
-
-
-@cache
-def _columns() -> tuple[Column, ...]:
-    return columns(
-        [
-            {"name": "Desired", "type": "integer", "jsonPath": ".spec.replicas", "description": DESIRED},
-            {"name": "Available", "type": "integer", "jsonPath": ".status.replicas", "description": ACTUAL},
-            {**AGE, "description": field_description("creationTimestamp")},
-        ]
-    )
+    return answers.value(200, choice, to_scale(scope.view.tree(entry), mapping))
 
 
 async def _write(core: Core, scope: ResourceScope, x: Exchange, mapping: ScaleMapping) -> Entry:
+    """Run the change on a Scale, and give the object its replicas and its owners."""
     info = x.info
+    media = content_type(x.request.headers.get("content-type", ""))
+    applies = info.verb == "patch" and media == APPLY_PATCH
+    options = write_options(info, "UpdateOptions" if info.verb == "update" else "PatchOptions")
+    writes: Change | Patch
     if info.verb == "update":
-        options = write_options(info, "UpdateOptions")
-        change: Patch = _replacement(_decode(x))
-    else:
-        options = write_options(info, "PatchOptions")
-        media = content_type(x.request.headers.get("content-type", ""))
+        writes = _replacement(_decode(x, scope))
+    elif not applies:
         check_media_type(scope, media)
-        change, _ = read_patch(x, scope, media, options)
+        writes, _ = read_patch(x, scope, media, options)
     ctx = core.write_context(x, options.field_manager, dry_run=options.dry_run, subresource="scale")
+    ctx.owns = True
+    change = _applied(scope, x, options, ctx.now) if applies else _tracked(writes, ctx.writer, ctx.now)
+    paths = _paths(core, scope)
 
     def apply(old: Object | None) -> Object:
         assert old is not None
-        proposed = change(to_scale(old, mapping, lenient=True))
-        return _with_scale(scope, old, proposed, mapping, info.name)
+        managed = old["metadata"].get("managedFields")
+        current = to_scale(old, mapping, lenient=True)
+        if owners := ownership.to_scale(managed, paths):
+            current["metadata"]["managedFields"] = owners
+        proposed = change(current)
+        obj = _with_scale(scope, old, proposed, mapping, info.name)
+        found = ownership.to_parent(managed, proposed["metadata"].get("managedFields"), paths, scope.api_version)
+        obj["metadata"].pop("managedFields", None)
+        if found:
+            obj["metadata"]["managedFields"] = found
+        return obj
 
     entry, _ = await core.registry.update(scope, scope.strategy, info.namespace, info.name, apply, ctx)
     return entry
+
+
+def _paths(core: Core, scope: ResourceScope) -> ownership.Paths:
+    """Where each version of the resource has its replicas."""
+    versions = [scope]
+    if scope.custom:
+        versions = [
+            other
+            for other in core.catalog.made()
+            if other.custom and (other.group, other.resource) == (scope.group, scope.resource)
+        ]
+    return {version.api_version: version.scale.spec_replicas if version.scale else None for version in versions}
+
+
+def _tracked(change: Patch, writer: Writer, now: str) -> Change:
+    """An update or patch, after which the writer owns what it changed."""
+
+    def tracked(current: Object) -> Object:
+        proposed = change(current)
+        if not isinstance(proposed, dict) or not isinstance(proposed.get("metadata"), dict):
+            raise BadRequest("the patch leaves no Scale")
+        meta = {key: value for key, value in proposed["metadata"].items() if key != "managedFields"}
+        new = {**proposed, "metadata": meta}
+        found = track_update(current, new, writer, view=_scale_view(), api_version=AUTOSCALING, now=now)
+        return {**new, "metadata": {**meta, "managedFields": found}}
+
+    return tracked
+
+
+def _applied(scope: ResourceScope, x: Exchange, options: WriteOptions, now: str) -> Change:
+    """Server-side apply. Custom resources refuse it, as upstream does, once it is known not to conflict."""
+    config = read_configuration(x, options)
+    writer = Writer(options.field_manager, server_side.APPLY, "scale")
+
+    def applied(current: Object) -> Object:
+        owned = bool(current["metadata"].get("managedFields"))
+        if scope.custom and not owned:
+            raise ApiError(f"failed to create manager for existing fields: {_unconvertible('live', '', '')}")
+        found = server_side.apply(
+            current,
+            config,
+            writer,
+            kind="Scale",
+            view=_scale_view(),
+            api_version=AUTOSCALING,
+            now=now,
+            force=bool(options.force),
+        )
+        if scope.custom:
+            raise ApiError(_unconvertible("new", x.info.namespace, x.info.name))
+        return found
+
+    return applied
+
+
+def _unconvertible(what: str, namespace: str, name: str) -> str:
+    return (
+        f"failed to convert {what} object ({namespace}/{name}; {AUTOSCALING}, Kind=Scale) to proper version: "
+        f"request to convert CR to an invalid group/version: {AUTOSCALING}"
+    )
 
 
 def _replacement(body: Object) -> Patch:
     return lambda current: body
 
 
-def _decode(x: Exchange) -> Object:
-    from steersman.apimachinery.codec import json as codec
-
-    try:
-        obj = codec.decode(bodies.read(x.request))
-    except codec.JsonError as error:
-        raise BadRequest(str(error)) from None
-    if not isinstance(obj, dict):
-        raise BadRequest("the body is no Scale")
-    if obj.get("kind", "Scale") != "Scale" or obj.get("apiVersion", AUTOSCALING) != AUTOSCALING:
+def _decode(x: Exchange, scope: ResourceScope) -> Object:
+    obj = bodies.other_kind(x, scope)
+    if (obj.get("kind") or "Scale") != "Scale" or (obj.get("apiVersion") or AUTOSCALING) != AUTOSCALING:
         raise BadRequest(f"invalid object: expected {AUTOSCALING} Scale, got {obj.get('apiVersion')} {obj.get('kind')}")
     return obj
 
@@ -114,22 +176,20 @@ def to_scale(obj: Object, mapping: ScaleMapping, *, lenient: bool = False) -> Ob
     }
     status: Object = {"replicas": look_up(obj, mapping.status_replicas) or 0}
     if mapping.selector is not None and (selector := look_up(obj, mapping.selector)):
-        status["selector"] = selector
+        status["selector"] = mapping.selector_text(selector)
     spec = {"replicas": replicas} if replicas else {}
     return {"kind": "Scale", "apiVersion": AUTOSCALING, "metadata": meta, "spec": spec, "status": status}
 
 
 def _with_scale(scope: ResourceScope, old: Object, proposed: Any, mapping: ScaleMapping, name: str) -> Object:
     """The object with the Scale's replicas; the Scale's name and resourceVersion are checked like the object's."""
-    meta = proposed.get("metadata") if isinstance(proposed, dict) else None
-    if not isinstance(meta, dict):
-        raise BadRequest("the patch leaves no Scale")
+    meta = proposed["metadata"]
     rest.match_name(meta, name)
     replicas = (proposed.get("spec") or {}).get("replicas", 0)
     if isinstance(replicas, bool) or not isinstance(replicas, int) or abs(replicas) > _MAX_INT32:
         raise BadRequest("json: cannot unmarshal into Go struct field ScaleSpec.spec.replicas of type int32")
     if replicas < 0:
-        error = fe.invalid("spec.replicas", replicas, "should be a non-negative integer")
+        error = fe.invalid("spec.replicas", replicas, _NEGATIVE[scope.custom])
         raise invalid("autoscaling", "Scale", name, [error])
     obj = put(old, mapping.spec_replicas, replicas)
     version = meta.get("resourceVersion")

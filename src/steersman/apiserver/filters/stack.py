@@ -39,7 +39,7 @@ _READS = frozenset({"get", "list", "watch"})
 
 
 class Filters:
-    """`handle` answers HTTP requests. `max_reads` and `max_writes` bound how many run at once; more get 429; 0 is no bound."""
+    """`handle` answers HTTP requests. `max_reads` and `max_writes` bound how many run at once: more get 429; 0 bounds nothing."""
 
     def __init__(
         self,
