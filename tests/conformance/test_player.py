@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from .normalise import Normaliser, differences, look_up, remove, substitute
-from .webhook import _answered
+from .webhook import answered
 
 JSON = st.recursive(
     st.none() | st.booleans() | st.integers(0, 3) | st.text("ab{}", max_size=3),
@@ -112,6 +112,6 @@ def test_a_webhook_converts_by_its_renames() -> None:
         },
     }
     script = {"convert": [{"to": "v2", "from": "a", "rename": "c"}, {"to": "v1", "from": "b", "rename": "d"}]}
-    response = _answered(review, script)["response"]
+    response = answered(review, script)["response"]
     assert response["uid"] == "u"
     assert response["convertedObjects"] == [{"apiVersion": "g/v2", "spec": {"c": 1, "b": 2}}]

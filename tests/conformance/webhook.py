@@ -34,11 +34,11 @@ class Webhook:
         self._calls[request.path].append({"query": request.query_string, "review": review})
         script = self.scripts.get(request.path, {})
         await asyncio.sleep(script.get("delay", 0))
-        body = script["raw"] if "raw" in script else json.dumps(_answered(review, script))
+        body = script["raw"] if "raw" in script else json.dumps(answered(review, script))
         return web.Response(status=script.get("status", 200), body=body.encode(), content_type="application/json")
 
 
-def _answered(review: dict[str, Any], script: dict[str, Any]) -> dict[str, Any]:
+def answered(review: dict[str, Any], script: dict[str, Any]) -> dict[str, Any]:
     request = review.get("request", {})
     if "convert" in script:
         objects = [_converted(each, request["desiredAPIVersion"], script["convert"]) for each in request["objects"]]
