@@ -265,9 +265,10 @@ class Registry:
         if scope.grace is not None:
             return await self._delete_gracefully(scope, key, existing, obj, finalizers, options, ctx)
         if not finalizers and not scope.strategy.holds_deletion(obj):
-            if not (ctx.dry_run or options.dry_run):
-                await self.store.swap(scope.storage_key(key), existing.revision, None)
-            return existing, True
+            if ctx.dry_run or options.dry_run:
+                return existing, True
+            revision = await self.store.swap(scope.storage_key(key), existing.revision, None)
+            return Entry(key, existing.stored, revision, existing.create_revision), True
         if finalizers:
             meta["finalizers"] = finalizers
         scope.strategy.mark_deleting(obj, ctx.now)
@@ -308,7 +309,8 @@ class Registry:
         if finalizers or meta["deletionGracePeriodSeconds"]:
             return entry, False
         if not dry_run:
-            await self.store.swap(scope.storage_key(key), entry.revision, None)
+            revision = await self.store.swap(scope.storage_key(key), entry.revision, None)
+            entry = Entry(key, stored, revision, existing.create_revision)
         return entry, True
 
 

@@ -13,6 +13,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from steersman.apiserver.admission import Admission, Plugin
+from steersman.apiserver.admission.builtin import builtin_plugins
 from steersman.apiserver.admission.namespace_lifecycle import NamespaceLifecycle
 from steersman.apiserver.authn.authenticator import Authenticator, BearerTokens, RequestAuthenticator
 from steersman.apiserver.authn.tokens import StaticTokens
@@ -29,7 +30,7 @@ from steersman.apiserver.filters.stack import Filters
 from steersman.apiserver.metrics import Metrics
 from steersman.apiserver.rbac_feed import feed_rbac
 from steersman.apiserver.registry import Registry
-from steersman.apiserver.watchcache import WatchCache
+from steersman.apiserver.watchcache import ResourceCache, WatchCache
 from steersman.net.http import Request
 from steersman.net.server import Server
 from steersman.store.interface import Store, StoreError, Watch
@@ -62,7 +63,15 @@ class ServerConfig:
     token_file: Path | None = None
 
 
-PLUGINS = ("NamespaceLifecycle",)
+PLUGINS = (
+    "NamespaceLifecycle",
+    "TaintNodesByCondition",
+    "Priority",
+    "DefaultTolerationSeconds",
+    "DefaultStorageClass",
+    "StorageObjectInUseProtection",
+    "DefaultIngressClass",
+)
 ADMINISTRATOR = UserInfo("admin", "", ("system:masters",))
 
 
@@ -124,7 +133,17 @@ async def _compose(store: Store, config: ServerConfig) -> tuple[Core, Authorizer
     catalog.offer(builtin_scopes(cache))
     namespaces = catalog.look_up("", "v1", "namespaces")
     assert namespaces is not None
-    plugins: list[Plugin] = [NamespaceLifecycle(lambda: namespaces.cache), *config.extra_plugins]
+
+    def look(group: str, resource: str) -> ResourceCache:
+        scope = catalog.look_up(group, "v1", resource)
+        assert scope is not None
+        return scope.cache
+
+    plugins: list[Plugin] = [
+        NamespaceLifecycle(lambda: namespaces.cache),
+        *builtin_plugins(look),
+        *config.extra_plugins,
+    ]
     admission = Admission([plugin for plugin in plugins if plugin.name not in config.disabled_plugins])
     core = Core(store, cache, Registry(store, admission), catalog, Metrics())
     core.checks["ping"] = lambda: None

@@ -86,7 +86,9 @@ class PodStrategy(BuiltinStrategy):
         return [_HOSTNAME.format(" ".join(found))] if found else []
 
     def subresource(self, name: str) -> Strategy:
-        """The rules for `status` and for `ephemeralcontainers`."""
+        """The rules for `status`, for `ephemeralcontainers`, and for the change that a binding makes."""
+        if name == "binding":
+            return BindingStrategy(namespaced=True)
         if name == "ephemeralcontainers":
             return EphemeralContainersStrategy(self)
         return PodStatusStrategy(self) if name == "status" else super().subresource(name)
@@ -155,6 +157,10 @@ class EphemeralContainersStrategy(Strategy):
 
     def merge_errors(self, errors: list[FieldError]) -> list[FieldError]:
         return self.main.merge_errors(errors)
+
+
+class BindingStrategy(Strategy):
+    """What a binding changes is made by the server, and judged by `bind`."""
 
 
 def grace_period(pod: Object, wanted: int | None) -> int:

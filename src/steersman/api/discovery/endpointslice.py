@@ -24,15 +24,21 @@ _MAX_ENDPOINTS, _MAX_PORTS, _MAX_ADDRESSES, _MAX_HINTS, _SHOWN = 1000, 20000, 10
 
 
 class EndpointSliceStrategy(BuiltinStrategy):
-    def validate_content(self, obj: Object) -> list[FieldError]:
+    def validate_create(self, obj: Object) -> list[FieldError]:
         kind = obj.get("addressType") or ""
-        errors = checks.one_of(kind, ADDRESS_TYPES, "addressType")
-        errors += _ports_errors(obj.get("ports") or [])
-        return errors + _endpoints_errors(obj.get("endpoints") or [], kind)
+        return [*self.validate_meta(obj), *_content_errors(obj), *_endpoints_errors(obj.get("endpoints") or [], kind)]
 
     def validate_update(self, new: Object, old: Object) -> list[FieldError]:
-        errors = super().validate_update(new, old)
-        return errors + checks.immutable(new.get("addressType"), old.get("addressType"), "addressType")
+        errors = [*self.validate_meta(new), *_content_errors(new)]
+        endpoints = new.get("endpoints") or []
+        if endpoints != (old.get("endpoints") or []):
+            errors += _endpoints_errors(endpoints, new.get("addressType") or "")
+        return errors
+
+    def validate_declared(self, new: Object, old: Object | None) -> list[FieldError]:
+        if old is None or new.get("addressType") == old.get("addressType"):
+            return []
+        return [fe.invalid("addressType", None, "field is immutable")]
 
     def row(self, obj: Object, now: datetime) -> list[Any]:
         meta = obj["metadata"]
@@ -45,6 +51,11 @@ class EndpointSliceStrategy(BuiltinStrategy):
             _some(addresses),
             age(meta.get("creationTimestamp"), now),
         ]
+
+
+def _content_errors(obj: Object) -> list[FieldError]:
+    errors = checks.one_of(obj.get("addressType"), ADDRESS_TYPES, "addressType")
+    return errors + _ports_errors(obj.get("ports") or [])
 
 
 def _port_text(port: Object) -> str:

@@ -13,7 +13,7 @@ from steersman.apimachinery.apply.managers import APPLY
 from steersman.apimachinery.codec import yaml
 from steersman.apimachinery.errors import ApiError, BadRequest, conflict, invalid
 from steersman.apimachinery.go_values import json_kind
-from steersman.apimachinery.options import META_GROUP, write_options
+from steersman.apimachinery.options import META_GROUP, WriteOptions, write_options
 from steersman.apiserver import rest
 from steersman.apiserver.core import Core
 from steersman.apiserver.endpoints import answers, bodies
@@ -31,10 +31,7 @@ async def apply(
     answers.accepted(x, answers.ONE, scope)
     info = x.info
     options = write_options(info, "PatchOptions")
-    if not options.field_manager:
-        error = fe.required("fieldManager", "is required for apply patch")
-        raise invalid(META_GROUP, "PatchOptions", "", [error])
-    config, duplicates = _configuration(x, options.field_validation)
+    config, duplicates = read_configuration(x, options)
     ctx = core.write_context(
         x, options.field_manager, dry_run=options.dry_run, subresource=info.subresource, operation=APPLY
     )
@@ -60,8 +57,12 @@ async def apply(
     return answers.entry(x, scope, entry, time.time(), 201 if created else 200)
 
 
-def _configuration(x: Exchange, level: str) -> tuple[Object, list[str]]:
+def read_configuration(x: Exchange, options: WriteOptions) -> tuple[Object, list[str]]:
     """The configuration in the body, and what to warn of: the keys that stand in it twice (an error under Strict)."""
+    if not options.field_manager:
+        error = fe.required("fieldManager", "is required for apply patch")
+        raise invalid(META_GROUP, "PatchOptions", "", [error])
+    level = options.field_validation
     body = bodies.read(x.request)
     try:
         config, duplicates = yaml.decode_with_duplicates(body)

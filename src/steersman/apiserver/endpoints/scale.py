@@ -1,6 +1,7 @@
 """The scale subresource: replicas and selector of an object as autoscaling/v1 Scale.
 
-Source: apiextensions-apiserver `pkg/registry/customresource/etcd.go`; kubernetes `pkg/registry/apps/*/storage/storage.go`.
+Source: apiextensions-apiserver `pkg/registry/customresource/etcd.go`; kubernetes
+`pkg/registry/apps/*/storage/storage.go`.
 """
 
 from __future__ import annotations
@@ -13,7 +14,7 @@ from steersman.api import kinds
 from steersman.apimachinery import field_errors as fe
 from steersman.apimachinery.apply import scale as ownership
 from steersman.apimachinery.apply import server_side
-from steersman.apimachinery.apply.managers import Writer, track_update
+from steersman.apimachinery.apply.managers import APPLY, Writer, track_update
 from steersman.apimachinery.apply.typed import TypeView, from_openapi
 from steersman.apimachinery.codec.negotiate import content_type
 from steersman.apimachinery.errors import ApiError, BadRequest, invalid, not_found
@@ -32,8 +33,8 @@ AUTOSCALING = ownership.SCALE_VERSION
 _MAX_INT32 = 2**31 - 1
 _NEGATIVE = {True: "should be a non-negative integer", False: "must be greater than or equal to 0"}
 
-# Gives the Scale that is asked for, with its managedFields, from the present one.
 Change = Callable[[Object], Object]
+"""Gives the Scale that is asked for, with its managedFields, from the present one."""
 
 
 @cache
@@ -63,15 +64,16 @@ async def _write(core: Core, scope: ResourceScope, x: Exchange, mapping: ScaleMa
     media = content_type(x.request.headers.get("content-type", ""))
     applies = info.verb == "patch" and media == APPLY_PATCH
     options = write_options(info, "UpdateOptions" if info.verb == "update" else "PatchOptions")
-    writes: Change | Patch
-    if info.verb == "update":
-        writes = _replacement(_decode(x, scope))
-    elif not applies:
-        check_media_type(scope, media)
-        writes, _ = read_patch(x, scope, media, options)
     ctx = core.write_context(x, options.field_manager, dry_run=options.dry_run, subresource="scale")
     ctx.owns = True
-    change = _applied(scope, x, options, ctx.now) if applies else _tracked(writes, ctx.writer, ctx.now)
+    change: Change
+    if applies:
+        change = _applied(scope, x, options, ctx.now)
+    elif info.verb == "update":
+        change = _tracked(_replacement(_decode(x, scope)), ctx.writer, ctx.now)
+    else:
+        check_media_type(scope, media)
+        change = _tracked(read_patch(x, scope, media, options)[0], ctx.writer, ctx.now)
     paths = _paths(core, scope)
 
     def apply(old: Object | None) -> Object:
@@ -121,8 +123,8 @@ def _tracked(change: Patch, writer: Writer, now: str) -> Change:
 
 def _applied(scope: ResourceScope, x: Exchange, options: WriteOptions, now: str) -> Change:
     """Server-side apply. Custom resources refuse it, as upstream does, once it is known not to conflict."""
-    config = read_configuration(x, options)
-    writer = Writer(options.field_manager, server_side.APPLY, "scale")
+    config, _ = read_configuration(x, options)
+    writer = Writer(options.field_manager, APPLY, "scale")
 
     def applied(current: Object) -> Object:
         owned = bool(current["metadata"].get("managedFields"))

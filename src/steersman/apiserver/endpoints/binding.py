@@ -1,0 +1,48 @@
+"""POST on pods/NAME/binding: a Pod is placed on a node.
+
+Source: kubernetes `pkg/registry/core/pod/storage/storage.go` (BindingREST).
+"""
+
+from __future__ import annotations
+
+from steersman.api.core.pod import bind as bind_pod
+from steersman.api.kinds import builtin_kind
+from steersman.apimachinery.errors import conflict, invalid
+from steersman.apimachinery.options import write_options
+from steersman.apiserver import rest
+from steersman.apiserver.core import Core
+from steersman.apiserver.endpoints import answers, bodies
+from steersman.apiserver.exchange import Answer, Exchange
+from steersman.apiserver.scope import ResourceScope
+from steersman.apiserver.strategy import Object
+
+
+async def bind(core: Core, scope: ResourceScope, x: Exchange) -> Answer:
+    """Give the Pod that the path names the node of the Binding, and the condition PodScheduled."""
+    choice = answers.accepted(x, frozenset(), scope)
+    options = write_options(x.info, "CreateOptions")
+    binding, _ = builtin_kind("", "v1", "Binding").decode(bodies.other_kind(x, scope))
+    name = x.info.name
+    rest.match_name(binding["metadata"], name)
+    ctx = core.write_context(x, options.field_manager, dry_run=options.dry_run, subresource="binding")
+
+    def place(old: Object | None) -> Object:
+        assert old is not None
+        meta, spec = old["metadata"], old.get("spec") or {}
+        uid = binding["metadata"].get("uid")
+        if uid and uid != meta["uid"]:
+            raise conflict("", "pods/binding", name, f"Precondition failed: UID in precondition: {uid}")
+        if "deletionTimestamp" in meta:
+            raise conflict("", "pods/binding", name, f"pod {name} is being deleted, cannot be assigned to a host")
+        if spec.get("nodeName"):
+            why = f'pod {name} is already assigned to node "{spec["nodeName"]}"'
+            raise conflict("", "pods/binding", name, why)
+        pod = {**old, "metadata": dict(meta)}
+        if errors := bind_pod(pod, binding, ctx.now):
+            raise invalid("", "Binding", name, errors)
+        return pod
+
+    strategy = scope.subresource_strategies["binding"]
+    await core.registry.update(scope, strategy, x.info.namespace, name, place, ctx)
+    success = {"kind": "Status", "apiVersion": "v1", "metadata": {}, "status": "Success", "code": 201}
+    return answers.value(201, choice, success)

@@ -1,0 +1,259 @@
+"""What Services are given: cluster addresses and node ports, each to one Service at a time.
+
+What is taken is what the stored Services have, so it outlives a restart; what a write in progress was given is held
+until that write is stored or has failed.
+Source: kubernetes `pkg/registry/core/service/{storage/alloc.go,ipallocator,portallocator}`.
+"""
+
+from __future__ import annotations
+
+import ipaddress
+import random
+from collections.abc import Callable
+from typing import Any
+
+from steersman.api.core.service import carry_over, needs_health_check
+from steersman.api.core.service_rules import address_errors, family_of, is_headless
+from steersman.apimachinery import field_errors as fe
+from steersman.apimachinery.errors import ApiError, Invalid, invalid
+from steersman.apimachinery.field_errors import FieldError
+from steersman.apiserver.watchcache import Change, Entry, ResourceCache
+
+Object = dict[str, Any]
+Finish = Callable[[bool], None]
+CLUSTER_RANGE = "10.0.0.0/24"
+NODE_PORTS = range(30000, 32768)
+RESERVED = 1
+"""How many addresses at the start of the range are not given out: the first is the API server's own."""
+
+
+class ServiceAllocator:
+    """Gives out the addresses of a range (IPv4 or IPv6, one family) and node ports."""
+
+    def __init__(self, cache: ResourceCache, cluster_range: str = CLUSTER_RANGE) -> None:
+        self._network = ipaddress.ip_network(cluster_range)
+        self._taken: dict[tuple[str, Any], int] = {}
+        self._held: set[tuple[str, Any]] = set()
+        self._random = random.Random()  # noqa: S311
+        for entry in cache.entries.values():
+            self._count(entry, 1)
+        cache.watchers.append(self._on_change)
+
+    @property
+    def family(self) -> str:
+        return f"IPv{self._network.version}"
+
+    def begin(self, obj: Object, old: Object | None) -> Finish:
+        """Complete a Service that is about to be written; raises Invalid for what cannot be given.
+
+        What is returned is to be called once with whether the Service was stored.
+        """
+        spec = carry_over(obj.get("spec") or {}, (old or {}).get("spec") if old else None)
+        run = _Allocation(self, obj["metadata"].get("name") or "", (old or {}).get("spec") or {})
+        try:
+            obj["spec"] = run.complete(spec)
+        except ApiError:
+            run.finish(False)
+            raise
+        return run.finish
+
+    def take(self, kind: str, value: Any) -> bool:
+        """Hold a value for a write in progress; False when it is another's."""
+        item = (kind, value)
+        if item in self._held or self._taken.get(item):
+            return False
+        self._held.add(item)
+        return True
+
+    def release(self, kind: str, value: Any) -> None:
+        self._held.discard((kind, value))
+
+    def contains(self, address: str) -> bool:
+        return ipaddress.ip_address(address) in self._network
+
+    def next_address(self) -> str | None:
+        """Any free address, held; None when there is none."""
+        size = min(self._network.num_addresses, 1 << 20)
+        last = size - 1 if self._network.version == 4 else size
+        count = last - RESERVED - 1
+        start = self._random.randrange(max(count, 1))
+        for step in range(count):
+            address = str(self._network[RESERVED + 1 + (start + step) % count])
+            if self.take("ip", address):
+                return address
+        return None
+
+    def next_port(self) -> int | None:
+        """Any free node port, held; None when there is none."""
+        start = self._random.randrange(len(NODE_PORTS))
+        for step in range(len(NODE_PORTS)):
+            port = NODE_PORTS[(start + step) % len(NODE_PORTS)]
+            if self.take("port", port):
+                return port
+        return None
+
+    def _on_change(self, change: Change) -> None:
+        if change.old is not None:
+            self._count(change.old, -1)
+        if change.new is not None:
+            self._count(change.new, 1)
+
+    def _count(self, entry: Entry, step: int) -> None:
+        for item in _given(entry.decode().get("spec") or {}):
+            left = self._taken.get(item, 0) + step
+            if left > 0:
+                self._taken[item] = left
+            else:
+                self._taken.pop(item, None)
+            self._held.discard(item)
+
+
+def _given(spec: Object) -> set[tuple[str, Any]]:
+    """What a Service has been given."""
+    found = {("ip", address) for address in spec.get("clusterIPs") or () if address != "None"}
+    found |= {("port", port["nodePort"]) for port in spec.get("ports") or () if port.get("nodePort")}
+    if spec.get("healthCheckNodePort"):
+        found.add(("port", spec["healthCheckNodePort"]))
+    return found
+
+
+class _Allocation:
+    """One Service's share: what was taken for it is given back unless it is stored."""
+
+    def __init__(self, allocator: ServiceAllocator, name: str, old: Object) -> None:
+        self._allocator = allocator
+        self._name = name
+        self._own = _given(old)
+        self._taken: list[tuple[str, Any]] = []
+
+    def finish(self, stored: bool) -> None:
+        if not stored:
+            for kind, value in self._taken:
+                self._allocator.release(kind, value)
+
+    def complete(self, spec: Object) -> Object:
+        out = dict(spec)
+        if out.get("type") != "ExternalName":
+            if errors := self._families(out):
+                raise self._invalid(errors)
+            self._addresses(out)
+        if out.get("type") in ("NodePort", "LoadBalancer"):
+            self._node_ports(out)
+        if needs_health_check(out):
+            self._health_port(out)
+        return out
+
+    def _invalid(self, errors: list[FieldError]) -> Invalid:
+        return invalid("", "Service", self._name, errors)
+
+    def _families(self, spec: Object) -> list[FieldError]:
+        """ipFamilies and ipFamilyPolicy, which follow from the addresses and from what the cluster has."""
+        family, dual_headless = self._allocator.family, is_headless(spec) and not spec.get("selector")
+        policy = spec.get("ipFamilyPolicy")
+        if policy is None:
+            policy = spec["ipFamilyPolicy"] = "RequireDualStack" if dual_headless else "SingleStack"
+        if errors := address_errors(spec, {}):
+            return errors
+        families = list(spec.get("ipFamilies") or ())
+        several = [address for address in spec.get("clusterIPs") or () if address != "None"]
+        errors = self._too_many(spec, policy)
+        for index, address in enumerate(several):
+            if index >= len(families):
+                families.append(family_of(address))
+                if families[-1] != family:
+                    text = f"{families[-1]} is not configured on this cluster"
+                    errors.append(fe.invalid(f"spec.clusterIPs[{index}]", several, text))
+        if errors:
+            return errors
+        families = families or [family]
+        if dual_headless:
+            if len(families) < 2 and policy != "SingleStack":
+                families.append("IPv6" if families[0] == "IPv4" else "IPv4")
+        else:
+            if policy == "RequireDualStack":
+                text = "this cluster is not configured for dual-stack services"
+                errors.append(fe.invalid("spec.ipFamilyPolicy", policy, text))
+            for index, wanted in enumerate(families):
+                if wanted != family:
+                    errors.append(fe.invalid(f"spec.ipFamilies[{index}]", wanted, "not configured on this cluster"))
+        spec["ipFamilies"] = families
+        return errors
+
+    @staticmethod
+    def _too_many(spec: Object, policy: str) -> list[FieldError]:
+        errors = []
+        text = "must be 'RequireDualStack' or 'PreferDualStack' when multiple {} are specified"
+        for key, what in (("clusterIPs", "cluster IPs"), ("ipFamilies", "IP families")):
+            if policy == "SingleStack" and len(spec.get(key) or ()) == 2:
+                errors.append(fe.invalid("spec.ipFamilyPolicy", policy, text.format(what)))
+        return errors
+
+    def _addresses(self, spec: Object) -> None:
+        if is_headless(spec):
+            return
+        given = list(spec.get("clusterIPs") or ())
+        if given:
+            for address in given:
+                self._take_address(address, given)
+            return
+        address = self._allocator.next_address()
+        if address is None:
+            raise ApiError("failed to allocate a serviceIP: range is full", reason="InternalError")
+        self._taken.append(("ip", address))
+        spec["clusterIP"], spec["clusterIPs"] = address, [address]
+
+    def _take_address(self, address: str, given: list[str]) -> None:
+        if ("ip", address) in self._own:
+            return
+        problem = ""
+        if not self._allocator.contains(address):
+            problem = "the provided network does not match the current range"
+        elif not self._allocator.take("ip", address):
+            problem = "provided IP is already allocated"
+        if problem:
+            text = f"failed to allocate IP {address}: {problem}"
+            raise self._invalid([fe.invalid("spec.clusterIPs", given, text)])
+        self._taken.append(("ip", address))
+
+    def _node_ports(self, spec: Object) -> None:
+        """A node port for each port; ports of one number, such as TCP and UDP 53, share theirs."""
+        wanted = spec["type"] == "NodePort" or spec.get("allocateLoadBalancerNodePorts") is not False
+        asked: dict[int, int] = {}
+        for port in spec.get("ports") or ():
+            if port.get("nodePort"):
+                asked.setdefault(port.get("port") or 0, port["nodePort"])
+        ports = []
+        for index, port in enumerate(spec.get("ports") or ()):
+            number = port.get("nodePort") or (asked.get(port.get("port") or 0) if wanted else 0)
+            if number:
+                self._take_port(number, f"spec.ports[{index}].nodePort")
+            elif wanted:
+                number = asked[port.get("port") or 0] = self._any_port()
+            ports.append({**port, "nodePort": number} if number else port)
+        spec["ports"] = ports
+
+    def _take_port(self, number: int, field: str) -> None:
+        if ("port", number) in self._own or ("port", number) in self._taken:
+            return
+        problem = ""
+        if number not in NODE_PORTS:
+            valid = f"{NODE_PORTS.start}-{NODE_PORTS.stop - 1}"
+            problem = f"provided port is not in the valid range. The range of valid ports is {valid}"
+        elif not self._allocator.take("port", number):
+            problem = "provided port is already allocated"
+        if problem:
+            raise self._invalid([fe.invalid(field, number, problem)])
+        self._taken.append(("port", number))
+
+    def _any_port(self) -> int:
+        port = self._allocator.next_port()
+        if port is None:
+            raise ApiError("failed to allocate a nodePort: range is full", reason="InternalError")
+        self._taken.append(("port", port))
+        return port
+
+    def _health_port(self, spec: Object) -> None:
+        if number := spec.get("healthCheckNodePort"):
+            self._take_port(number, "spec.healthCheckNodePort")
+        else:
+            spec["healthCheckNodePort"] = self._any_port()
