@@ -155,7 +155,7 @@ async def running(
 ) -> AsyncIterator[RunningServer]:
     tls = tls_context or server_ssl_context(certificates.cert, certificates.key)
     config = ServerConfig(tls=tls, tokens=StaticTokens(TOKENS), **options)
-    async with await ControlPlane.start(store, config) as plane:
+    async with await ControlPlane.start(store, config, root_ca=certificates.ca.cert) as plane:
         kubeconfig, ca_file = directory / "kubeconfig", directory / "ca.crt"
         ca_file.write_bytes(certificates.ca.cert)
         write_kubeconfig(kubeconfig, plane.url, certificates.ca.cert, "admintoken")
