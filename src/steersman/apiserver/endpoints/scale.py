@@ -6,7 +6,9 @@ Source: apiextensions-apiserver `pkg/registry/customresource/etcd.go`; kubernete
 
 from __future__ import annotations
 
+import time
 from collections.abc import Callable
+from dataclasses import replace
 from functools import cache
 from typing import Any
 
@@ -16,21 +18,24 @@ from steersman.apimachinery.apply import scale as ownership
 from steersman.apimachinery.apply import server_side
 from steersman.apimachinery.apply.managers import APPLY, Writer, track_update
 from steersman.apimachinery.apply.typed import TypeView, from_openapi
-from steersman.apimachinery.codec.negotiate import content_type
+from steersman.apimachinery.codec.negotiate import Accepted, content_type
 from steersman.apimachinery.errors import ApiError, BadRequest, invalid, not_found
 from steersman.apimachinery.options import WriteOptions, write_options
 from steersman.apiserver import rest
+from steersman.apiserver.builtins import field_description
 from steersman.apiserver.core import Core
-from steersman.apiserver.endpoints import answers, bodies
+from steersman.apiserver.crd.columns import AGE, columns
+from steersman.apiserver.endpoints import answers, bodies, transform
 from steersman.apiserver.endpoints.apply import APPLY_PATCH, read_configuration
 from steersman.apiserver.endpoints.patch import Patch, check_media_type, read_patch
 from steersman.apiserver.exchange import Answer, Exchange
-from steersman.apiserver.scope import ResourceScope, ScaleMapping, look_up
+from steersman.apiserver.scope import Column, ResourceScope, ScaleMapping, look_up
 from steersman.apiserver.strategy import Object
 from steersman.apiserver.watchcache import Entry
 
 AUTOSCALING = ownership.SCALE_VERSION
 _MAX_INT32 = 2**31 - 1
+DESIRED, ACTUAL = "Number of desired replicas", "Number of actual replicas"
 _NEGATIVE = {True: "should be a non-negative integer", False: "must be greater than or equal to 0"}
 
 Change = Callable[[Object], Object]
@@ -47,15 +52,32 @@ async def scale(core: Core, scope: ResourceScope, x: Exchange) -> Answer:
     """GET, PUT and PATCH on /scale."""
     mapping = scope.scale
     assert mapping is not None
-    choice = answers.accepted(x, frozenset(), scope)
+    choice = answers.accepted(x, answers.ONE, scope)
     info = x.info
     if info.verb == "get":
         found = scope.cache.get(scope.key(info.namespace, info.name))
         if found is None:
             raise not_found(scope.group, scope.resource, info.name)
-        return answers.value(200, choice, to_scale(scope.view.tree(found), mapping))
+        return _answer(scope, x, choice, to_scale(scope.view.tree(found), mapping))
     entry = await _write(core, scope, x, mapping)
-    return answers.value(200, choice, to_scale(scope.view.tree(entry), mapping))
+    return _answer(scope, x, choice, to_scale(scope.view.tree(entry), mapping))
+
+
+def _answer(scope: ResourceScope, x: Exchange, choice: Accepted, obj: Object) -> Answer:
+    if choice.transform:
+        obj = transform.one(choice.transform, replace(scope, columns=_columns()), obj, time.time(), x.info)
+    return answers.value(200, choice, obj)
+
+
+@cache
+def _columns() -> tuple[Column, ...]:
+    return columns(
+        [
+            {"name": "Desired", "type": "integer", "jsonPath": ".spec.replicas", "description": DESIRED},
+            {"name": "Available", "type": "integer", "jsonPath": ".status.replicas", "description": ACTUAL},
+            {**AGE, "description": field_description("creationTimestamp")},
+        ]
+    )
 
 
 async def _write(core: Core, scope: ResourceScope, x: Exchange, mapping: ScaleMapping) -> Entry:
