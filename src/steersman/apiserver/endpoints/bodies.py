@@ -135,7 +135,7 @@ def summary(body: bytes) -> str:
 def _check_kind(scope: ResourceScope, obj: dict[str, Any], body: bytes) -> None:
     api_version, kind = obj.get("apiVersion"), obj.get("kind")
     if not scope.custom:
-        _check_builtin_kind(scope, obj, api_version, kind)
+        _check_builtin_kind(scope, obj, api_version, kind, body)
         return
     if not isinstance(kind, str) or not kind:
         raise unrecognized(scope, body, f"Object 'Kind' is missing in '{body.decode(errors='replace')}'")
@@ -146,7 +146,7 @@ def _check_kind(scope: ResourceScope, obj: dict[str, Any], body: bytes) -> None:
         )
 
 
-def _check_builtin_kind(scope: ResourceScope, obj: dict[str, Any], api_version: Any, kind: Any) -> None:
+def _check_builtin_kind(scope: ResourceScope, obj: dict[str, Any], api_version: Any, kind: Any, body: bytes) -> None:
     """Built-in bodies may leave apiVersion and kind out; what they name must be the endpoint's."""
     if api_version in (None, "") and kind in (None, ""):
         obj["apiVersion"], obj["kind"] = scope.api_version, scope.kind
@@ -158,7 +158,10 @@ def _check_builtin_kind(scope: ResourceScope, obj: dict[str, Any], api_version: 
     if given == scope.api_version and kind == scope.kind:
         obj["apiVersion"] = scope.api_version
         return
-    group, version = split_api_version(str(given))
+    try:
+        group, version = split_api_version(str(given))
+    except ValueError as error:
+        raise unrecognized(scope, body, str(error)) from None
     if given != scope.api_version and kind == scope.kind and group == scope.group:
         raise BadRequest(
             f"the API version in the data ({given}) does not match the expected API version ({scope.api_version})"
