@@ -18,12 +18,10 @@ from steersman.api.apiextensions.defaults import (
     prepare_crd_for_status_update,
     prepare_crd_for_update,
 )
-from steersman.api.apiextensions.schema_rules import RuleCheck
 from steersman.api.apiextensions.validation import validate_crd, validate_crd_status_update, validate_crd_update
 
 __all__ = [
     "Naming",
-    "RuleCheck",
     "accept_names",
     "approval_condition",
     "crd_warnings",

@@ -7,10 +7,11 @@ validateCustomResourceDefinitionValidation).
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 from typing import Any
 
+from steersman.api.apiextensions.cel_rules import rule_errors
 from steersman.api.apiextensions.default_rules import default_errors
 from steersman.api.apiextensions.field_paths import resolve_field_path
 from steersman.api.apiextensions.list_rules import list_type_errors, map_list_errors
@@ -21,8 +22,6 @@ from steersman.apimachinery.field_errors import FieldError
 from steersman.apimachinery.schema.pruning import META_FIELDS
 
 Schema = Mapping[str, Any]
-RuleCheck = Callable[[Schema, str], list[FieldError]]
-"""Compiles the `x-kubernetes-validations` of a root schema at a path; asked once nothing else is wrong with it."""
 
 TYPES = ("array", "boolean", "integer", "number", "object", "string")
 RULE_REASONS = ("FieldValueDuplicate", "FieldValueForbidden", "FieldValueInvalid", "FieldValueRequired")
@@ -37,7 +36,10 @@ _BREAK = re.compile(r"[\n\r]")
 
 @dataclass(frozen=True, slots=True)
 class SchemaOptions:
-    """How strict to be; updates of a CRD that already broke a rule may go on breaking it."""
+    """How strict to be; updates of a CRD that already broke a rule may go on breaking it.
+
+    The expressions of an `unchanged` schema may cost more than the limit.
+    """
 
     require_schema: bool = True
     require_types: bool = True
@@ -45,7 +47,7 @@ class SchemaOptions:
     require_pruned_defaults: bool = True
     require_atomic_sets: bool = True
     require_map_keys: bool = True
-    check_rules: RuleCheck | None = None
+    unchanged: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,15 +73,17 @@ def validation_errors(
     if schema.get("nullable"):
         errors.append(fe.forbidden(f"{path}.nullable", "nullable cannot be true at the root"))
     unsupported = unsupported_keyword(schema) if options.require_structural else ""
+    structural: list[FieldError] = []
     if options.require_structural and not unsupported:
-        errors += structural_errors(schema, path) or default_errors(
+        structural = structural_errors(schema, path) or default_errors(
             schema, path, require_pruned=options.require_pruned_defaults
         )
-    errors += _schema_errors(schema, path, _Context(options), is_root=True)
+    faults = _schema_errors(schema, path, _Context(options), is_root=True)
+    errors += structural + faults
     if not errors and unsupported:
         errors.append(fe.invalid(path, "", unsupported))
-    if not errors and options.check_rules is not None:
-        errors += options.check_rules(schema, path)
+    if options.require_structural and not unsupported and not structural:
+        errors += rule_errors(schema, path, faults=faults, unchanged=options.unchanged)
     return errors
 
 

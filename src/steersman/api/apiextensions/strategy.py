@@ -16,7 +16,6 @@ from steersman.api.apiextensions.defaults import (
     prepare_crd_for_status_update,
     prepare_crd_for_update,
 )
-from steersman.api.apiextensions.schema_rules import RuleCheck
 from steersman.api.apiextensions.validation import validate_crd, validate_crd_status_update, validate_crd_update
 from steersman.api.builtin import BuiltinStrategy, StatusStrategy
 from steersman.api.strategy import Object, Strategy, differs
@@ -24,9 +23,7 @@ from steersman.apimachinery.field_errors import FieldError
 
 
 class CustomResourceDefinitionStrategy(BuiltinStrategy):
-    """`check_rules`, when the server sets it, compiles the CEL rules of a version's schema."""
-
-    check_rules: RuleCheck | None = None
+    """The rules of the CustomResourceDefinition kind."""
 
     def default(self, obj: Object) -> None:
         default_crd(obj)
@@ -41,10 +38,10 @@ class CustomResourceDefinitionStrategy(BuiltinStrategy):
             new["metadata"]["generation"] = (old["metadata"].get("generation") or 0) + 1
 
     def validate_create(self, obj: Object) -> list[FieldError]:
-        return validate_crd(obj, check_rules=self.check_rules)
+        return validate_crd(obj)
 
     def validate_update(self, new: Object, old: Object) -> list[FieldError]:
-        return validate_crd_update(new, old, check_rules=self.check_rules)
+        return validate_crd_update(new, old)
 
     def warnings(self, obj: Object, old: Object | None = None) -> list[str]:
         return crd_warnings(obj, old)

@@ -22,7 +22,7 @@ from steersman.api.apiextensions.default_rules import has_unpruned_defaults
 from steersman.api.apiextensions.hoisting import InternalSpec, internal_spec
 from steersman.api.apiextensions.list_rules import map_list_errors, non_atomic_set_item
 from steersman.api.apiextensions.quoting import quote_versions
-from steersman.api.apiextensions.schema_rules import TYPES, RuleCheck, SchemaOptions, validation_errors, walk_schemas
+from steersman.api.apiextensions.schema_rules import TYPES, SchemaOptions, validation_errors, walk_schemas
 from steersman.api.apiextensions.structural_rules import structural_errors, unsupported_keyword
 from steersman.api.apiextensions.version_rules import (
     column_errors,
@@ -44,10 +44,14 @@ class _Options:
     require_known_review: bool = True
     allow_bad_ca: bool = True
     kept_field_lists: frozenset[str] = frozenset()
+    unchanged_schemas: frozenset[str] = frozenset()
+
+    def schemas_of(self, version: str) -> SchemaOptions:
+        return replace(self.schemas, unchanged=version in self.unchanged_schemas)
 
 
-def validate_crd(crd: Crd, *, check_rules: RuleCheck | None = None) -> list[FieldError]:
-    """All that is wrong with a new CRD. `check_rules` compiles the CEL rules of a root schema."""
+def validate_crd(crd: Crd) -> list[FieldError]:
+    """All that is wrong with a new CRD."""
     spec = internal_spec(crd)
     required_name = f"{spec.names.get('plural') or ''}.{spec.raw.get('group') or ''}"
 
@@ -56,20 +60,21 @@ def validate_crd(crd: Crd, *, check_rules: RuleCheck | None = None) -> list[Fiel
         return found if name == required_name else [*found, 'must be spec.names.plural+"."+spec.group']
 
     errors = validate_object_meta(crd.get("metadata") or {}, namespaced=False, name_validator=judge_name)
-    errors += _spec_errors(spec, _Options(SchemaOptions(check_rules=check_rules)))
+    errors += _spec_errors(spec, _Options(SchemaOptions()))
     errors += _status_errors(crd, spec)
     errors += _approval_errors(crd, None)
     return errors + _preserve_errors(crd, None)
 
 
-def validate_crd_update(new: Crd, old: Crd, *, check_rules: RuleCheck | None = None) -> list[FieldError]:
+def validate_crd_update(new: Crd, old: Crd) -> list[FieldError]:
     """All that is wrong with a CRD that replaces `old`; rules that `old` breaks already are not enforced."""
     spec, before = internal_spec(new), internal_spec(old)
     options = _Options(
-        schemas=replace(_tolerate(before), check_rules=check_rules),
+        schemas=_tolerate(before),
         require_known_review=_knows_review(old),
         allow_bad_ca=_allows_bad_ca(old),
         kept_field_lists=_unchanged_field_lists(spec, before),
+        unchanged_schemas=_unchanged_schemas(spec, before),
     )
     errors = validate_object_meta_update(new.get("metadata") or {}, old.get("metadata") or {})
     errors += _spec_errors(spec, options)
@@ -110,7 +115,8 @@ def _spec_errors(spec: InternalSpec, options: _Options) -> list[FieldError]:
             errors.append(fe.required(f"spec.names.{name}"))
     errors += _name_errors(spec.names, "spec.names")
     any_status = _has_status(spec.subresources) or any(_has_status(each.get("subresources")) for each in spec.versions)
-    errors += validation_errors(spec.validation, "spec.validation", status_enabled=any_status, options=options.schemas)
+    shared = options.schemas_of(spec.versions[0].get("name") or "" if spec.versions else "")
+    errors += validation_errors(spec.validation, "spec.validation", status_enabled=any_status, options=shared)
     errors += subresource_errors(spec.subresources, "spec.subresources")
     for index, column in enumerate(spec.columns or ()):
         errors += column_errors(column, f"spec.additionalPrinterColumns[{index}]")
@@ -189,7 +195,8 @@ def _one_version_errors(
 ) -> list[FieldError]:
     errors = deprecation_errors(version, path)
     schema = version.get("schema")
-    errors += validation_errors(schema, f"{path}.schema", status_enabled=status_enabled, options=options.schemas)
+    own = options.schemas_of(version.get("name") or "")
+    errors += validation_errors(schema, f"{path}.schema", status_enabled=status_enabled, options=own)
     errors += subresource_errors(version.get("subresources"), f"{path}.subresources")
     for index, column in enumerate(version.get("additionalPrinterColumns") or ()):
         errors += column_errors(column, f"{path}.additionalPrinterColumns[{index}]")
@@ -337,3 +344,13 @@ def _unchanged_field_lists(new: InternalSpec, old: InternalSpec) -> frozenset[st
         name = version.get("name") or ""
         pairs[name] = (version.get("selectableFields"), before.get(name))
     return frozenset(name for name, (now, then) in pairs.items() if then and len(then) > 8 and now == then)
+
+
+def _unchanged_schemas(new: InternalSpec, old: InternalSpec) -> frozenset[str]:
+    """Versions whose schema stays as it is."""
+
+    def schemas(spec: InternalSpec) -> dict[str, Any]:
+        return {version.get("name") or "": version.get("schema") or spec.validation for version in spec.versions}
+
+    before = schemas(old)
+    return frozenset(name for name, schema in schemas(new).items() if name in before and before[name] == schema)

@@ -11,6 +11,7 @@ from typing import Any
 
 from steersman.apimachinery import field_errors as fe
 from steersman.apimachinery.field_errors import FieldError
+from steersman.apimachinery.schema.cel import RuleTree
 from steersman.apimachinery.schema.check import NO_FIELD, Checker
 from steersman.apimachinery.schema.correlation import Correlation
 from steersman.apimachinery.schema.defaulting import make_filler
@@ -43,7 +44,7 @@ class SchemaPipeline:
         self._is_valid = valid_test(node)
         self._embeds = has_embedded(node)
         self._has_list_types = has_list_types(node)
-        self._has_rules = _has_rules(node)
+        self._rules = RuleTree(node) if _has_rules(node) else None
 
     def prune(self, obj: dict[str, Any], *, lenient: bool = False) -> list[str]:
         """Remove in place fields that the schema does not know, and optional nulls that it does not allow.
@@ -76,12 +77,12 @@ class SchemaPipeline:
         duplicates in set and map lists are forgiven when `old` had any.
         """
         if self._is_valid(obj):
-            return self._check_rules([])
+            return self._check_rules([], obj, old)
         correlation = Correlation(obj, old, self.node) if old is not None else None
         errors = list(Checker().check(self.node, obj, "", correlation).errors.values())
         if self._embeds:
             errors += check_embedded(obj, self.node)
-        return self._check_rules(errors + self._check_lists(obj, old))
+        return self._check_rules(errors + self._check_lists(obj, old), obj, old)
 
     def validate_status(self, obj: dict[str, Any], old: dict[str, Any]) -> list[FieldError]:
         """All that is wrong with an object written through /status: only `status` is judged, and list types.
@@ -89,13 +90,13 @@ class SchemaPipeline:
         The field paths start with `status`, while the paths in the messages start below it, as upstream has them.
         """
         if self._is_valid(obj):
-            return self._check_rules([])
+            return self._check_rules([], obj, old)
         errors: list[FieldError] = []
         node = self.node.properties.get("status")
         if node is not None and "status" in obj:
             whole = Correlation(obj, old, self.node)
             errors += Checker("status").check(node, obj["status"], "", whole.key("status")).errors.values()
-        return self._check_rules(errors + self._check_lists(obj, old))
+        return self._check_rules(errors + self._check_lists(obj, old), obj, old)
 
     def _check_lists(self, obj: dict[str, Any], old: dict[str, Any] | None) -> list[FieldError]:
         if not self._has_list_types:
@@ -103,15 +104,19 @@ class SchemaPipeline:
         errors = check_list_types(self.node, obj)
         return errors if errors and not (old is not None and check_list_types(self.node, old)) else []
 
-    def _check_rules(self, errors: list[FieldError]) -> list[FieldError]:
+    def _check_rules(
+        self, errors: list[FieldError], obj: dict[str, Any], old: dict[str, Any] | None
+    ) -> list[FieldError]:
         """The errors, and what `x-kubernetes-validations` adds to them; every verdict of this class ends here.
 
         Rules see only objects whose types, required fields, enums and sizes are right; otherwise one error says that
-        they were passed over. Expressions are evaluated by the CEL package, not here.
+        they were passed over.
         """
-        if self._has_rules and any(error.type in _BLOCKING for error in errors):
+        if self._rules is None:
+            return errors
+        if any(error.type in _BLOCKING for error in errors):
             return [*errors, RULES_SKIPPED]
-        return errors
+        return errors + self._rules.check(obj, old)
 
 
 def _has_rules(node: Node) -> bool:

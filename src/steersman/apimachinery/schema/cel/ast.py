@@ -47,15 +47,16 @@ class Ident(Expr):
 
 
 class Select(Expr):
-    """`operand.field`, or `has(operand.field)` when `test`."""
+    """`operand.field`, or `has(operand.field)` when `test`; `named` when all of it turned out to be one name."""
 
-    __slots__ = ("field", "operand", "test")
+    __slots__ = ("field", "named", "operand", "test")
 
     def __init__(self, pos: int, operand: Expr, field: str, *, test: bool = False) -> None:
         super().__init__(pos)
         self.operand = operand
         self.field = field
         self.test = test
+        self.named: Ident | None = None
 
     def children(self) -> Iterator[Expr]:
         yield self.operand

@@ -1,0 +1,274 @@
+"""Calls as Python code: operators in place where the types are known, functions of the libraries otherwise."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from steersman.apimachinery.schema.cel import types as t
+from steersman.apimachinery.schema.cel.ast import Call, Expr, Literal
+from steersman.apimachinery.schema.cel.codegen import ExpressionWriter, is_dyn
+from steersman.apimachinery.schema.cel.constants import constant_value, is_constant
+from steersman.apimachinery.schema.cel.costs import call_cost, regex_cost
+from steersman.apimachinery.schema.cel.dispatch import dispatcher
+from steersman.apimachinery.schema.cel.library import implementation
+from steersman.apimachinery.schema.cel.library.regex import compile_regex, find_all_with, find_with
+from steersman.apimachinery.schema.cel.writer import Code
+
+_INT_LIMITS = ("-9223372036854775808", "9223372036854775807")
+_IDENTICAL = frozenset({"int", "string", "bool", "uint", "bytes", "double", "timestamp", "duration"})
+_ONE_UNIT = frozenset({"int", "bool", "uint", "double", "timestamp", "duration", "null_type", "type"})
+_OPAQUE = frozenset({t.QUANTITY, t.URL, t.NAMED_FORMAT, t.SEMVER, t.IP, t.CIDR})
+_COMPARISONS = {
+    "_<_": ("<", "less"),
+    "_<=_": ("<=", "less_equal"),
+    "_>_": (">", "greater"),
+    "_>=_": (">=", "greater_equal"),
+}
+_ARITHMETIC = {"_+_": "add", "_-_": "subtract", "_*_": "multiply", "_/_": "divide", "_%_": "modulo"}
+
+
+class CallWriter(ExpressionWriter):
+    """Adds operators and function calls."""
+
+    def call(self, expr: Call) -> Code:
+        special = _SPECIAL.get(expr.function)
+        if special is not None:
+            done = special(self, expr)
+            if done is not None:
+                return done
+        return self.general_call(expr)
+
+    def general_call(self, expr: Call) -> Code:
+        """Call the implementation of the overload, or have it chosen by the arguments at run time."""
+        exprs = [expr.target, *expr.args] if expr.target is not None else expr.args
+        args = [self.write_value(each) for each in exprs]
+        self.raises = True
+        exact = len(expr.overloads) == 1 and not any(is_dyn(each.type) for each in exprs)
+        function = implementation(expr.overloads[0]) if exact else dispatcher(expr.function, expr.target is not None)
+        result = self.let(f"{self.constant(function, 'F')}({', '.join(args)})")
+        self.charge_call(expr, args, result)
+        return Code(result, expr.type)
+
+    def charge_call(self, expr: Call, args: list[str], result: str) -> None:
+        cost = call_cost(expr.function, expr.overloads[0] if len(expr.overloads) == 1 else "")
+        if isinstance(cost, int):
+            self.charge(cost)
+        else:
+            self.charge_text(f"{self.constant(cost, 'C')}({result}{''.join(f', {arg}' for arg in args)})")
+
+    # -- equality and order
+
+    def equality(self, expr: Call) -> Code:
+        first, second = expr.args
+        left, right = self.write(first), self.write(second)
+        kind = first.type.kind
+        equal = expr.function == "_==_"
+        if kind == second.type.kind and kind in _IDENTICAL:
+            self.charge_sizes(first, second, left.text, right.text)
+            return Code(f"({left.text} {'==' if equal else '!='} {right.text})", t.BOOL)
+        a, b = self.value(left), self.value(right)
+        if left.decl is not None or right.decl is not None:
+            a, b = self.let(a), self.let(b)
+        self.raises = True
+        result = self.let(f"{'equal' if equal else 'not_equal'}({a}, {b})")
+        if equal and first.type in _OPAQUE:
+            self.charge(1)
+        else:
+            self.charge_text(f"smaller_size({a}, {b})")
+        return Code(result, t.BOOL)
+
+    def charge_sizes(self, first: Expr, second: Expr, left: str, right: str) -> None:
+        """A tenth of the smaller size, rounded up, for strings and bytes; 1 for all else."""
+        if first.type.kind not in ("string", "bytes"):
+            self.charge(1)
+            return
+        known = [len(each.value) if isinstance(each, Literal) else None for each in (first, second)]
+        if known[0] is not None and known[1] is not None:
+            self.charge((min(known[0], known[1]) + 9) // 10)
+            return
+        if known[0] is None and known[1] is None:
+            a, b = self.let(f"len({left})"), self.let(f"len({right})")
+            self.charge_text(f"(({a} if {a} < {b} else {b}) + 9) // 10")
+            return
+        length = known[0] if known[0] is not None else known[1] or 0
+        other = right if known[0] is not None else left
+        if length <= 10:
+            if length:
+                self.charge_text(f"(len({other}) > 0)")
+            return
+        self.charge_text(f"(min(len({other}), {length}) + 9) // 10")
+
+    def comparison(self, expr: Call) -> Code:
+        first, second = expr.args
+        left, right = self.write_value(first), self.write_value(second)
+        symbol, function = _COMPARISONS[expr.function]
+        kinds = {first.type.kind, second.type.kind}
+        if len(kinds) == 1 and kinds <= {"int", "uint", "string"}:
+            self.charge_sizes(first, second, left, right)
+            self.raises = self.raises or not is_constant(first) or not is_constant(second)
+            return Code(f"({left} {symbol} {right})", t.BOOL)
+        self.raises = True
+        result = self.let(f"{function}({left}, {right})")
+        if kinds <= _ONE_UNIT:
+            self.charge(1)
+        else:
+            self.charge_text(f"smaller_size({left}, {right})")
+        return Code(result, t.BOOL)
+
+    # -- arithmetic
+
+    def arithmetic(self, expr: Call) -> Code:
+        first, second = expr.args
+        left, right = self.write_value(first), self.write_value(second)
+        kinds = {first.type.kind, second.type.kind}
+        self.raises = True
+        symbol = expr.function[1]
+        if kinds == {"int"} and symbol in "+-*":
+            self.charge(1)
+            result = self.let(f"{left} {symbol} {right}")
+            low, high = _INT_LIMITS
+            self.emit(f"if not {low} <= {result} <= {high}: checked_int({result})")
+            return Code(result, expr.type)
+        if kinds <= {"string", "bytes"} and len(kinds) == 1:
+            result = self.let(f"{left} + {right}")
+            self.charge_text(f"(len({result}) + 9) // 10")
+            return Code(result, expr.type)
+        result = self.let(f"{_ARITHMETIC[expr.function]}({left}, {right})")
+        if symbol == "+" and any(map(is_dyn, (first.type, second.type))) and len(expr.overloads) > 1:
+            self.charge(1)
+        else:
+            self.charge_call(expr, [left, right], result)
+        return Code(result, expr.type)
+
+    def negation(self, expr: Call) -> Code:
+        text = self.write_value(expr.args[0])
+        self.charge(1)
+        if expr.function == "!_" and expr.args[0].type.kind == "bool":
+            return Code(f"(not {text})", t.BOOL)
+        self.raises = True
+        return Code(self.let(f"{'logical_not' if expr.function == '!_' else 'negate'}({text})"), expr.type)
+
+    # -- containers and strings
+
+    def membership(self, expr: Call) -> Code:
+        needle, haystack = expr.args
+        if is_constant(haystack) and haystack.type.kind == "list":
+            members = constant_value(haystack)
+            kind = needle.type.kind
+            if kind in ("int", "string") and all(each.__class__ in (int, str) for each in members):
+                text = self.write_value(needle)
+                return Code(f"({text} in {self.constant(frozenset(members))})", t.BOOL)
+        text = self.write_value(needle)
+        container = self.write(haystack)
+        self.raises = True
+        decl = container.decl
+        if decl is not None and decl.element is not None and not decl.element.nullable and needle.type.kind != "dyn":
+            plain = decl.kind == "map" or decl.element.kind in ("int", "string")
+            if plain and needle.type.kind in ("int", "string"):
+                if decl.kind == "list":
+                    self.charge_text(f"len({container.text})")
+                else:
+                    self.charge(1)
+                return Code(f"({text} in {container.text})", t.BOOL)
+        value = self.let(self.value(container))
+        result = self.let(f"contains({text}, {value})")
+        if haystack.type.kind == "list":
+            self.charge_text(f"actual_size({value})")
+        else:
+            self.charge(1)
+        return Code(result, t.BOOL)
+
+    def size(self, expr: Call) -> Code | None:
+        operand = expr.target or expr.args[0]
+        if operand.type.kind not in ("string", "bytes", "list", "map"):
+            return None
+        code = self.write(operand)
+        self.charge(1)
+        self.raises = True
+        return Code(f"len({code.text})", t.INT)
+
+    def affix(self, expr: Call) -> Code | None:
+        """startsWith, endsWith and contains on strings."""
+        if expr.target is None or expr.target.type.kind != "string" or expr.args[0].type.kind != "string":
+            return None
+        text, part = self.write_value(expr.target), self.write_value(expr.args[0])
+        self.raises = True
+        if expr.function == "contains":
+            self.charge_text(f"((len({text}) + 9) // 10) * ((len({part}) + 9) // 10)")
+            return Code(f"({part} in {text})", t.BOOL)
+        literal = expr.args[0]
+        if isinstance(literal, Literal):
+            self.charge((len(literal.value) + 9) // 10)
+        else:
+            self.charge_text(f"(len({part}) + 9) // 10")
+        return Code(f"{text}.{'startswith' if expr.function == 'startsWith' else 'endswith'}({part})", t.BOOL)
+
+    def regex(self, expr: Call) -> Code | None:
+        """matches, find and findAll with a constant pattern, compiled ahead."""
+        args = [expr.target, *expr.args] if expr.target is not None else expr.args
+        subject, pattern = args[0], args[1]
+        if not is_constant(pattern) or constant_value(pattern).__class__ is not str or len(expr.overloads) != 1:
+            return None
+        regex = compile_regex(constant_value(pattern))
+        if subject.type.kind != "string" or any(is_dyn(each.type) for each in args):
+            return None
+        text = self.write_value(subject)
+        self.raises = True
+        self.charge_text(f"((len({text}) + 10) // 10) * {regex_cost(len(constant_value(pattern)))}")
+        if expr.function == "matches":
+            return Code(self.let(f"{self.constant(regex.matches, 'F')}({text})"), t.BOOL)
+        if expr.function == "find":
+            return Code(self.let(f"{self.constant(find_with(regex), 'F')}({text})"), t.STRING)
+        limit = self.write_value(args[2]) if len(args) > 2 else "-1"
+        return Code(self.let(f"{self.constant(find_all_with(regex), 'F')}({text}, {limit})"), expr.type)
+
+    def optional_or(self, expr: Call) -> Code | None:
+        """or and orValue: the second is evaluated only if need be, and neither costs anything."""
+        if expr.target is None or len(expr.args) != 1:
+            return None
+        operand = self.write_value(expr.target)
+        if is_dyn(expr.target.type):
+            self.emit(f"if {operand}.__class__ is not Optional: raise no_such_overload()")
+        self.raises = True
+        result = self.let(operand if expr.function == "or" else f"{operand}.item")
+        self.open(f"if {operand}.item is MISSING:")
+        self.emit(f"{result} = {self.write_value(expr.args[0])}")
+        self.close()
+        return Code(result, expr.type)
+
+    def conversion(self, expr: Call) -> Code | None:
+        """dyn() and conversions of a value to the type that it has."""
+        operand = expr.args[0]
+        kind = operand.type.kind
+        if expr.function != "dyn" and (kind != expr.function or kind not in _IDENTICAL):
+            return None
+        code = self.write(operand)
+        self.charge_call(expr, [], "None") if expr.function == "dyn" else self.charge(1)
+        return code._replace(type=expr.type)
+
+
+_Special = Callable[[CallWriter, Call], Code | None]
+_SPECIAL: dict[str, _Special] = {
+    "_==_": CallWriter.equality,
+    "_!=_": CallWriter.equality,
+    **dict.fromkeys(_COMPARISONS, CallWriter.comparison),
+    **dict.fromkeys(_ARITHMETIC, CallWriter.arithmetic),
+    "!_": CallWriter.negation,
+    "-_": CallWriter.negation,
+    "@in": CallWriter.membership,
+    "size": CallWriter.size,
+    "startsWith": CallWriter.affix,
+    "endsWith": CallWriter.affix,
+    "contains": CallWriter.affix,
+    "matches": CallWriter.regex,
+    "find": CallWriter.regex,
+    "findAll": CallWriter.regex,
+    "or": CallWriter.optional_or,
+    "orValue": CallWriter.optional_or,
+    "dyn": CallWriter.conversion,
+    "int": CallWriter.conversion,
+    "string": CallWriter.conversion,
+    "bool": CallWriter.conversion,
+    "double": CallWriter.conversion,
+    "bytes": CallWriter.conversion,
+}

@@ -1,0 +1,213 @@
+"""URLs, taken apart and put together as Go's net/url does.
+
+Source: Go `net/url/url.go`.
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from urllib.parse import unquote_to_bytes
+
+from steersman._util.gotext import quote
+
+_HEX = "0123456789abcdefABCDEF"
+_UNRESERVED = frozenset("ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_.~")
+_SCHEME = re.compile(r"([A-Za-z][A-Za-z0-9+.-]*):")
+_USERINFO = re.compile(r"[A-Za-z0-9\-._:~!$&'()*+,;=%@]*")
+_HOST_EXTRA = frozenset("!$&'()*+,;=:[]<>\"")
+
+
+class UrlError(ValueError):
+    """The text is no URL; the message is Go's."""
+
+
+@dataclass(frozen=True, slots=True)
+class GoUrl:
+    """The parts of a URL; `raw_path` is the path as it was written, `path` without escapes."""
+
+    scheme: str = ""
+    opaque: str = ""
+    user: str | None = None
+    host: str = ""
+    path: str = ""
+    raw_path: str = ""
+    force_query: bool = False
+    query: str = ""
+    fragment: str = ""
+    omit_host: bool = False
+
+    def hostname(self) -> str:
+        return _split_port(self.host)[0]
+
+    def port(self) -> str:
+        return _split_port(self.host)[1]
+
+    def escaped_path(self) -> str:
+        if self.raw_path and _valid_path(self.raw_path):
+            return self.raw_path
+        return "*" if self.path == "*" else _escape_path(self.path)
+
+    def __str__(self) -> str:
+        out = f"{self.scheme}:" if self.scheme else ""
+        if self.opaque:
+            out += self.opaque
+        else:
+            if self.scheme or self.host or self.user is not None:
+                if self.host or self.user is not None or (self.scheme and self.path and not self.omit_host):
+                    out += "//"
+                if self.user is not None:
+                    out += self.user + "@"
+                out += self.host
+            path = self.escaped_path()
+            if path and path[0] != "/" and self.host:
+                out += "/"
+            out += path
+        if self.force_query or self.query:
+            out += "?" + self.query
+        return f"{out}#{self.fragment}" if self.fragment else out
+
+
+def parse_url(text: str) -> GoUrl:
+    """A URL reference (url.Parse). Raises UrlError."""
+    body, hash_sign, fragment = text.partition("#")
+    try:
+        url = _parse(body, via_request=False)
+        if hash_sign and fragment:
+            _check_escapes(fragment)
+            return _with_fragment(url, fragment)
+    except UrlError as error:
+        raise UrlError(f"parse {quote(text)}: {error}") from None
+    return url
+
+
+def parse_request_uri(text: str) -> GoUrl:
+    """An absolute URI or path (url.ParseRequestURI). Raises UrlError."""
+    try:
+        return _parse(text, via_request=True)
+    except UrlError as error:
+        raise UrlError(f"parse {quote(text)}: {error}") from None
+
+
+def _with_fragment(url: GoUrl, fragment: str) -> GoUrl:
+    parts = {name: getattr(url, name) for name in GoUrl.__slots__}
+    return GoUrl(**{**parts, "fragment": fragment})
+
+
+def _parse(text: str, *, via_request: bool) -> GoUrl:
+    if any(ch < " " or ch == "\x7f" for ch in text):
+        raise UrlError("net/url: invalid control character in URL")
+    if not text and via_request:
+        raise UrlError("empty url")
+    if text == "*":
+        return GoUrl(path="*")
+    scheme, rest = _scheme(text)
+    force_query = rest.endswith("?") and rest.count("?") == 1
+    query = ""
+    if force_query:
+        rest = rest[:-1]
+    else:
+        rest, _, query = rest.partition("?")
+    if not rest.startswith("/"):
+        if scheme:
+            return GoUrl(scheme=scheme, opaque=rest, force_query=force_query, query=query)
+        if via_request:
+            raise UrlError("invalid URI for request")
+        if ":" in rest.partition("/")[0]:
+            raise UrlError("first path segment in URL cannot contain colon")
+    user: str | None = None
+    host = ""
+    omit_host = False
+    if (scheme or (not via_request and not rest.startswith("///"))) and rest.startswith("//"):
+        authority, slash, path = rest[2:].partition("/")
+        rest = slash + path
+        user, host = _authority(authority)
+    elif scheme and rest.startswith("/"):
+        omit_host = True
+    _check_escapes(rest)
+    path = unquote_to_bytes(rest).decode("utf-8", "surrogateescape")
+    raw_path = "" if rest == _escape_path(path) else rest
+    return GoUrl(scheme, "", user, host, path, raw_path, force_query, query, "", omit_host)
+
+
+def _scheme(text: str) -> tuple[str, str]:
+    if text.startswith(":"):
+        raise UrlError("missing protocol scheme")
+    match = _SCHEME.match(text)
+    return (match[1].lower(), text[match.end() :]) if match else ("", text)
+
+
+def _check_escapes(text: str, *, host: bool = False) -> None:
+    at = text.find("%")
+    while at >= 0:
+        if len(text) < at + 3 or text[at + 1] not in _HEX or text[at + 2] not in _HEX:
+            raise UrlError(f"invalid URL escape {quote(text[at : at + 3])}")
+        if host and text[at + 1] in "01234567" and text[at : at + 3] != "%25":
+            raise UrlError(f"invalid URL escape {quote(text[at : at + 3])}")
+        at = text.find("%", at + 3)
+
+
+def _authority(authority: str) -> tuple[str | None, str]:
+    userinfo, at, hostport = authority.rpartition("@")
+    host = _host(hostport)
+    if not at:
+        return None, host
+    if not _USERINFO.fullmatch(userinfo):
+        raise UrlError("net/url: invalid userinfo")
+    _check_escapes(userinfo)
+    return userinfo, host
+
+
+def _host(text: str) -> str:
+    if text.startswith("["):
+        end = text.rfind("]")
+        if end < 0:
+            raise UrlError("missing ']' in host")
+        port = text[end + 1 :]
+        if not _valid_port(port):
+            raise UrlError(f"invalid port {quote(port)} after host")
+        zone = text[:end].find("%25")
+        if zone >= 0:
+            _check_escapes(text[zone + 3 : end])
+            _check_host(text[:zone])
+            return text[:zone] + "%" + unquote_to_bytes(text[zone + 3 :]).decode("utf-8", "surrogateescape")
+    elif ":" in text:
+        port = text[text.rfind(":") :]
+        if not _valid_port(port):
+            raise UrlError(f"invalid port {quote(port)} after host")
+    _check_host(text)
+    return unquote_to_bytes(text).decode("utf-8", "surrogateescape")
+
+
+def _check_host(text: str) -> None:
+    _check_escapes(text, host=True)
+    for ch in text:
+        if ch < "\x80" and ch != "%" and ch not in _UNRESERVED and ch not in _HOST_EXTRA:
+            raise UrlError(f"invalid character {quote(ch)} in host name")
+
+
+def _valid_port(port: str) -> bool:
+    return not port or (port[0] == ":" and (not port[1:] or (port[1:].isascii() and port[1:].isdigit())))
+
+
+def _split_port(host: str) -> tuple[str, str]:
+    name, colon, port = host.rpartition(":")
+    if colon and _valid_port(":" + port):
+        host = name
+    else:
+        port = ""
+    if host.startswith("[") and host.endswith("]"):
+        host = host[1:-1]
+    return host, port
+
+
+def _escape_path(path: str) -> str:
+    kept = _UNRESERVED | frozenset("$&+,/:;=@")
+    data = path.encode("utf-8", "surrogateescape")
+    return "".join(chr(byte) if byte < 128 and chr(byte) in kept else f"%{byte:02X}" for byte in data)
+
+
+def _valid_path(path: str) -> bool:
+    """Whether a path may stay as it was written."""
+    kept = _UNRESERVED | frozenset("!$&'()*+,;=:@[]%/")
+    return all(ch in kept for ch in path)

@@ -1,0 +1,168 @@
+"""Lists, sets of values, and the maps that macros build.
+
+Source: cel-go `ext/{lists,sets,comprehensions}.go`; apiserver `pkg/cel/library/lists.go`.
+"""
+
+from __future__ import annotations
+
+from functools import cmp_to_key
+from itertools import pairwise
+from typing import Any
+
+from steersman.apimachinery.schema.cel.errors import CelError, no_such_overload
+from steersman.apimachinery.schema.cel.library import Function
+from steersman.apimachinery.schema.cel.operators import add, compare, contains, equal
+from steersman.apimachinery.schema.cel.values import Duration, Uint, is_list, items_of
+
+_MAX_RANGE = 10_000_000
+
+
+def _equal_or_not(left: Any, right: Any) -> bool:
+    try:
+        return equal(left, right)
+    except CelError:
+        return False
+
+
+def _is_sorted(items: Any) -> bool:
+    values = items_of(items)
+    return all(compare(left, right) <= 0 for left, right in pairwise(values))
+
+
+def _sum_from(zero: Any) -> Function:
+    def total(items: Any) -> Any:
+        result = zero
+        for item in items_of(items):
+            result = add(result, item)
+        return result
+
+    return total
+
+
+def _extreme(name: str, sign: int) -> Function:
+    def pick(items: Any) -> Any:
+        values = items_of(items)
+        if not values:
+            raise CelError(f"{name} called on empty list")
+        result = values[0]
+        for value in values[1:]:
+            if compare(value, result) == sign:
+                result = value
+        return result
+
+    return pick
+
+
+def _index_of(items: Any, wanted: Any) -> int:
+    return next((index for index, item in enumerate(items_of(items)) if _equal_or_not(item, wanted)), -1)
+
+
+def _last_index_of(items: Any, wanted: Any) -> int:
+    values = items_of(items)
+    found = (index for index in range(len(values) - 1, -1, -1) if _equal_or_not(values[index], wanted))
+    return next(found, -1)
+
+
+def _slice(items: Any, start: int, end: int) -> list[Any]:
+    values = items_of(items)
+    problem = ""
+    if start < 0 or end < 0:
+        problem = "negative indexes not supported"
+    elif start > end:
+        problem = "start index must be less than or equal to end index"
+    elif len(values) < end:
+        problem = f"list is length {len(values)}"
+    if problem:
+        raise CelError(f"cannot slice({start}, {end}), {problem}")
+    return values[start:end]
+
+
+def _flatten(items: Any, depth: int = 1) -> list[Any]:
+    if depth < 0:
+        raise CelError("level must be non-negative")
+    out = []
+    for item in items_of(items):
+        if is_list(item) and depth:
+            out += _flatten(item, depth - 1)
+        else:
+            out.append(item)
+    return out
+
+
+def _sort(items: Any) -> Any:
+    return _sort_by(items, items)
+
+
+def _sort_by(items: Any, keys: Any) -> Any:
+    values, order = items_of(items), items_of(keys)
+    if len(values) != len(order):
+        words = "expected a list of the same size as the associated keys list, but got"
+        raise CelError(f"@sortByAssociatedKeys() {words} {len(values)} and {len(order)} elements respectively")
+    if len({key.__class__ for key in order}) > 1:
+        raise CelError("list elements must have the same type")
+    by_key = cmp_to_key(compare)
+    return [values[index] for index in sorted(range(len(values)), key=lambda index: by_key(order[index]))]
+
+
+def _range(size: int) -> list[int]:
+    if size < 0:
+        raise CelError(f"lists.range: size must be non-negative, got {size}")
+    if size > _MAX_RANGE:
+        raise CelError(f"lists.range: size {size} exceeds maximum allowed ({_MAX_RANGE})")
+    return list(range(size))
+
+
+def _distinct(items: Any) -> list[Any]:
+    out: list[Any] = []
+    for item in items_of(items):
+        if not any(_equal_or_not(item, kept) for kept in out):
+            out.append(item)
+    return out
+
+
+def _contains_all(items: Any, wanted: Any) -> bool:
+    return all(contains(item, items) for item in items_of(wanted))
+
+
+def _equivalent(left: Any, right: Any) -> bool:
+    return _contains_all(left, right) and _contains_all(right, left)
+
+
+def _intersects(left: Any, right: Any) -> bool:
+    for item in items_of(left):
+        try:
+            if contains(item, right):
+                return True
+        except CelError:
+            continue
+    return False
+
+
+def _flatten_list(items: Any, depth: int = 1) -> list[Any]:
+    if not is_list(items):
+        raise no_such_overload()
+    return _flatten(items, depth)
+
+
+_KINDS = ["int", "uint", "double", "bool", "duration", "timestamp", "string", "bytes"]
+_ZEROS = {"int": 0, "uint": Uint(0), "double": 0.0, "duration": Duration(0)}
+
+OVERLOADS: dict[str, Function] = {
+    **{f"list_{kind}_is_sorted_bool": _is_sorted for kind in _KINDS},
+    **{f"list_{kind}_max_{kind}": _extreme("max", 1) for kind in _KINDS},
+    **{f"list_{kind}_min_{kind}": _extreme("min", -1) for kind in _KINDS},
+    **{f"list_{kind}_sum_{kind}": _sum_from(zero) for kind, zero in _ZEROS.items()},
+    **{f"list_{kind}_sort": _sort for kind in _KINDS},
+    **{f"list_{kind}_sortByAssociatedKeys": _sort_by for kind in _KINDS},
+    "list_a_index_of_int": _index_of,
+    "list_a_last_index_of_int": _last_index_of,
+    "list_slice": _slice,
+    "list_flatten": _flatten_list,
+    "list_flatten_int": _flatten_list,
+    "lists_range": _range,
+    "list_reverse": lambda items: items_of(items)[::-1],
+    "list_distinct": _distinct,
+    "list_sets_contains_list": _contains_all,
+    "list_sets_equivalent_list": _equivalent,
+    "list_sets_intersects_list": _intersects,
+}
