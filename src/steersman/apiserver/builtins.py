@@ -33,6 +33,12 @@ _STATUS = FieldSet.of(("status",))
 _DEPRECATIONS = {
     ("", "Endpoints"): "v1 Endpoints is deprecated in v1.33+; use discovery.k8s.io/v1 EndpointSlice",
 }
+_DELETE_WARNINGS = {
+    ("batch", "Job"): (
+        "child pods are preserved by default when jobs are deleted; set propagationPolicy=Background to remove them or "
+        "set propagationPolicy=Orphan to suppress this warning"
+    ),
+}
 CRD_FINALIZER = "customresourcecleanup.apiextensions.k8s.io"
 _DELETION_PENDING = {
     "type": "Terminating",
@@ -219,6 +225,7 @@ def _scope(kind: BuiltinKind, cache: WatchCache) -> ResourceScope:
     if kind.group == "" and kind.kind == "Service":
         scope.begin = ServiceAllocator(scope.cache).begin
     scope.delete_policy = rules.default_delete_policy
+    scope.delete_warning = _DELETE_WARNINGS.get((kind.group, kind.kind), "")
     scope.select_fields = rules.select
     scope.fields_of = rules.fields_of
     for name, sub in kind.subresources.items():

@@ -236,6 +236,8 @@ class Registry:
     ) -> tuple[Entry, bool]:
         """Delete an object, or mark it when finalizers hold it. Returns (its last state, whether it is gone)."""
         key = scope.key(namespace, name)
+        if scope.delete_warning and options.propagation_policy is None and options.orphan_dependents is None:
+            ctx.warn([scope.delete_warning])
         async with self._locks.hold((scope.cache.prefix, key)):
             while True:
                 existing = scope.cache.get(key)

@@ -89,7 +89,8 @@ class ResourceScope:
     can be selected. `subresources` are discovery's facts of each, by name. `error_group` is the group that 422 answers
     name, when it is another one. `begin` completes an object that is about to be written with what the server gives out
     and returns what is to be told whether it was stored; `grace` says how long (in seconds, by what was asked) a
-    deletion is only announced; `delete_policy` is what happens to dependents when a delete does not say.
+    deletion is only announced; `delete_policy` is what happens to dependents when a delete does not say, and
+    `delete_warning` what it is then warned of.
     """
 
     gvr: GroupVersionResource
@@ -118,6 +119,7 @@ class ResourceScope:
     begin: Callable[[Object, Object | None], Callable[[bool], None]] | None = None
     grace: Callable[[Object, int | None], int] | None = None
     delete_policy: str = "background"
+    delete_warning: str = ""
     selectable_fields: tuple[str, ...] = ()
     select_fields: Callable[[FieldSelector], FieldSelector] | None = None
     fields_of: Callable[[Object], Callable[[str], str]] | None = None

@@ -7,7 +7,7 @@ Source: kubernetes `pkg/registry/apps/{statefulset,daemonset}/strategy.go`,
 from __future__ import annotations
 
 from datetime import datetime
-from typing import Any
+from typing import Any, ClassVar
 
 from steersman.api import checks
 from steersman.api.apps.deployment import internal_strategy
@@ -122,6 +122,7 @@ class DaemonSetStrategy(PodSetStrategy):
 
 
 class ReplicationControllerStrategy(PodSetStrategy):
+    default_delete_policy: ClassVar[str] = "orphan"
     counts = ("replicas", "fullyLabeledReplicas", "readyReplicas", "availableReplicas")
 
     def validate_update(self, new: Object, old: Object) -> list[FieldError]:

@@ -19,7 +19,7 @@ from steersman.apimachinery.apply import server_side
 from steersman.apimachinery.apply.managers import APPLY, Writer, track_update
 from steersman.apimachinery.apply.typed import TypeView, from_openapi
 from steersman.apimachinery.codec.negotiate import Accepted, content_type
-from steersman.apimachinery.errors import ApiError, BadRequest, invalid, not_found
+from steersman.apimachinery.errors import ApiError, BadRequest, Invalid, invalid, not_found
 from steersman.apimachinery.options import WriteOptions, write_options
 from steersman.apiserver import rest
 from steersman.apiserver.builtins import field_description
@@ -36,7 +36,6 @@ from steersman.apiserver.watchcache import Entry
 AUTOSCALING = ownership.SCALE_VERSION
 _MAX_INT32 = 2**31 - 1
 DESIRED, ACTUAL = "Number of desired replicas", "Number of actual replicas"
-_NEGATIVE = {True: "should be a non-negative integer", False: "must be greater than or equal to 0"}
 
 Change = Callable[[Object], Object]
 """Gives the Scale that is asked for, with its managedFields, from the present one."""
@@ -213,12 +212,21 @@ def _with_scale(scope: ResourceScope, old: Object, proposed: Any, mapping: Scale
     if isinstance(replicas, bool) or not isinstance(replicas, int) or abs(replicas) > _MAX_INT32:
         raise BadRequest("json: cannot unmarshal into Go struct field ScaleSpec.spec.replicas of type int32")
     if replicas < 0:
-        error = fe.invalid("spec.replicas", replicas, _NEGATIVE[scope.custom])
-        raise invalid("autoscaling", "Scale", name, [error])
+        raise _negative(scope, mapping, replicas, name)
     obj = put(old, mapping.spec_replicas, replicas)
     version = meta.get("resourceVersion")
     obj["metadata"] = {**old["metadata"], "resourceVersion": version or old["metadata"]["resourceVersion"]}
     return obj
+
+
+def _negative(scope: ResourceScope, mapping: ScaleMapping, replicas: int, name: str) -> Invalid:
+    """A custom resource names itself and its own field; the others name the Scale."""
+    if scope.custom:
+        field = "." + ".".join(mapping.spec_replicas)
+        error = fe.invalid(field, replicas, "should be a non-negative integer")
+        return invalid(scope.group, scope.kind, name, [error])
+    error = fe.invalid("spec.replicas", replicas, "must be greater than or equal to 0")
+    return invalid("autoscaling", "Scale", name, [error])
 
 
 def put(obj: Object, path: tuple[str, ...], value: Any) -> Object:
