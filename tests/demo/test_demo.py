@@ -84,8 +84,8 @@ async def test_a_directory_serves_once(tmp_path: Path) -> None:
 async def test_refuses_numbers_that_make_no_race(number: str) -> None:
     async with demo(f"--writers={number}") as process:
         _, err = await process.communicate()
-    assert process.returncode == 2
-    assert f"{number!r} is no whole number above 0" in err.decode()
+    assert process.returncode == 1
+    assert f"--writers: {number!r} is no whole number above 0" in err.decode()
 
 
 async def test_keep_leaves_the_server_up_until_interrupted() -> None:
