@@ -48,6 +48,14 @@ def test_of_two_owners_the_one_that_wrote_is_named() -> None:
     assert [change.managers for change in changes(before, after)] == [("two",)]
 
 
+def test_the_owner_of_a_struct_owns_none_of_its_fields_that_others_own() -> None:
+    """`f:spec: {}` is what is left of the entry of a manager that created spec and lost its fields to others."""
+    creator, writer = entry("creator", {"f:spec": {}}), entry("writer", {"f:spec": {"f:a": {}}})
+    assert changes(obj({"a": 1}, creator, writer), obj({"a": 2}, creator, writer)) == [
+        Change(".spec.a", 1, 2, ("writer",))
+    ]
+
+
 def test_a_removed_field_is_put_down_to_the_only_writer() -> None:
     before = obj({"a": 1, "b": 1}, entry("us", {"f:spec": {"f:a": {}, "f:b": {}}}))
     after = obj({"b": 1}, entry("them", {"f:spec": {"f:b": {}}}, "2026-01-01T00:00:09Z"))

@@ -45,7 +45,7 @@ def changes(before: Mapping[str, Any], after: Mapping[str, Any]) -> list[Change]
     for path, old, new in _differences(before, after, ()):
         if len(path) > 1 and path[0] == "metadata" and path[1] in _BOOKKEEPING:
             continue
-        owners = [entry["manager"] for entry in entries if new is not _ABSENT and _owns(entry, after, path)]
+        owners = _owners(entries, after, path) if new is not _ABSENT else []
         managers = [name for name in owners if name in wrote] or owners or (wrote if len(wrote) == 1 else [])
         found.append(Change(_path_text(path), _value(old), _value(new), tuple(dict.fromkeys(managers))))
     return found
@@ -104,20 +104,31 @@ def _differences(
         yield path, before, after
 
 
-def _owns(entry: Mapping[str, Any], obj: Any, path: Sequence[str | int]) -> bool:
-    """Whether the entry's fields include the path, or the list or map above it as one whole."""
+def _owners(entries: Sequence[Mapping[str, Any]], obj: Any, path: Sequence[str | int]) -> list[str]:
+    """The managers of the field itself; where nobody has that, those of the list or map above it as one whole.
+
+    An empty set below `f:spec` may stand for an atomic value, or for a struct whose fields others own: as long as
+    somebody owns the field itself, it is the latter.
+    """
+    depths = [(_owned_depth(entry, obj, path), entry["manager"]) for entry in entries]
+    deepest = max((depth for depth, _ in depths), default=0)
+    return [manager for depth, manager in depths if depth and depth == deepest]
+
+
+def _owned_depth(entry: Mapping[str, Any], obj: Any, path: Sequence[str | int]) -> int:
+    """How many steps of the path the entry's fields include, up to a leaf; 0 when they end before one."""
     fields: Any = entry.get("fieldsV1")
     for depth, step in enumerate(path):
         if not isinstance(fields, Mapping):
-            return False
+            return 0
         if not fields:
-            return depth > 0  # a leaf: an atomic parent is owned as one value
+            return depth
         obj = obj[step]
         member = f"f:{step}" if isinstance(step, str) else _list_member(fields, step, obj)
         if member not in fields:
-            return False
+            return 0
         fields = fields[member]
-    return True
+    return len(path)
 
 
 def _list_member(members: Iterable[str], index: int, item: Any) -> str | None:
