@@ -9,7 +9,6 @@ from contextlib import asynccontextmanager
 from typing import Any
 
 import aiohttp
-
 from tests.conftest import RunningServer, running
 
 KIND = {"apiVersion": "test.example.com/v1", "kind": "Widget"}
@@ -36,10 +35,9 @@ class Events:
 
 @asynccontextmanager
 async def watching(server: RunningServer, path: str, **query: str) -> AsyncIterator[Events]:
-    async with server.session() as session:
-        async with session.get(path, params={"watch": "1", **query}) as response:
-            assert response.status == 200
-            yield Events(response)
+    async with server.session() as session, session.get(path, params={"watch": "1", **query}) as response:
+        assert response.status == 200
+        yield Events(response)
 
 
 async def test_pages_are_of_one_moment_whatever_happens_meanwhile(apiserver: RunningServer) -> None:
@@ -84,11 +82,13 @@ async def test_a_watch_resumes_across_a_restart_from_the_stores_history(certific
         await server.request("PATCH", f"{path}/a", {"spec": {"n": 2}}, headers=MERGE)
         await server.request("POST", path, widget("b"))
         await server.request("DELETE", f"{path}/b")
-    async with running(certificates, tmp_path, store) as server:
-        async with watching(server, path, resourceVersion=first) as events:
-            seen = [await events.take() for _ in range(3)]
-            await server.request("DELETE", f"{path}/a")
-            seen.append(await events.take())
+    async with (
+        running(certificates, tmp_path, store) as server,
+        watching(server, path, resourceVersion=first) as events,
+    ):
+        seen = [await events.take() for _ in range(3)]
+        await server.request("DELETE", f"{path}/a")
+        seen.append(await events.take())
     assert [(event["type"], event["object"]["metadata"]["name"]) for event in seen] == [
         ("MODIFIED", "a"),
         ("ADDED", "b"),

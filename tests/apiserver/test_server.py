@@ -8,10 +8,10 @@ import ssl
 
 import aiohttp
 import pytest
+from tests.conftest import RunningServer, running
 
 from steersman.net.pki import create_ca, create_client_certificate
 from steersman.net.tls import client_ssl_context, server_ssl_context
-from tests.conftest import RunningServer, running
 
 AGGREGATED = "application/json;g=apidiscovery.k8s.io;v=v2;as=APIGroupDiscoveryList,application/json"
 
@@ -111,10 +111,12 @@ async def test_client_certificates_name_user_and_groups(certificates, tmp_path) 
         async def as_client(key_pair) -> aiohttp.ClientResponse:
             trust: ssl.SSLContext = client_ssl_context(certificates.ca.cert, key_pair.cert, key_pair.key)
             connector = aiohttp.TCPConnector(ssl=trust)
-            async with aiohttp.ClientSession(connector=connector) as session:
-                async with session.get(f"{server.url}/api/v1/namespaces") as response:
-                    await response.read()
-                    return response
+            async with (
+                aiohttp.ClientSession(connector=connector) as session,
+                session.get(f"{server.url}/api/v1/namespaces") as response,
+            ):
+                await response.read()
+                return response
 
         assert (await as_client(pair)).status == 200
         assert (await as_client(stranger)).status == 403
