@@ -14,7 +14,13 @@ ALL_AUTHENTICATED = "system:authenticated"
 ALL_UNAUTHENTICATED = "system:unauthenticated"
 SYSTEM_MASTERS = "system:masters"
 SERVICE_ACCOUNT_PREFIX = "system:serviceaccount:"
+NODE_PREFIX = "system:node:"
+NODES_GROUP = "system:nodes"
 CREDENTIAL_ID = "authentication.kubernetes.io/credential-id"
+NODE_NAME = "authentication.kubernetes.io/node-name"
+NODE_UID = "authentication.kubernetes.io/node-uid"
+POD_NAME = "authentication.kubernetes.io/pod-name"
+POD_UID = "authentication.kubernetes.io/pod-uid"
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,6 +52,11 @@ ANONYMOUS_USER = UserInfo(ANONYMOUS, groups=(ALL_UNAUTHENTICATED,))
 def service_account_name(namespace: str, name: str) -> str:
     """The user name of a service account."""
     return f"{SERVICE_ACCOUNT_PREFIX}{namespace}:{name}"
+
+
+def service_account_groups(namespace: str) -> tuple[str, str]:
+    """The groups of every service account of a namespace."""
+    return "system:serviceaccounts", f"system:serviceaccounts:{namespace}"
 
 
 def with_authenticated_group(user: UserInfo) -> UserInfo:

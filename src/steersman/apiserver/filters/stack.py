@@ -24,6 +24,7 @@ from steersman.apimachinery.errors import (
 )
 from steersman.apimachinery.request_info import RequestInfo, parse_request
 from steersman.apiserver.authn.authenticator import Authenticator
+from steersman.apiserver.authn.impersonation import Impersonation
 from steersman.apiserver.authz.attributes import Attributes, Authorizer, forbidden
 from steersman.apiserver.core import Core
 from steersman.apiserver.dispatch import dispatch
@@ -39,7 +40,10 @@ _READS = frozenset({"get", "list", "watch"})
 
 
 class Filters:
-    """`handle` answers HTTP requests. `max_reads` and `max_writes` bound how many run at once: more get 429; 0 bounds nothing."""
+    """`handle` answers HTTP requests. `max_reads` and `max_writes` bound how many run at once: more get 429.
+
+    0 bounds nothing.
+    """
 
     def __init__(
         self,
@@ -53,6 +57,7 @@ class Filters:
         self.core = core
         self.authenticator = authenticator
         self.authorizer = authorizer
+        self._impersonation = Impersonation(authorizer)
         self._limits = {True: max_reads, False: max_writes}
         self._running = {True: 0, False: 0}
         self._gauges = {
@@ -111,9 +116,14 @@ class Filters:
         answer.run = counted
 
     async def _admitted(self, x: Exchange) -> Answer:
-        """Authentication, limits and authorization."""
-        x.user = self.authenticator.authenticate(x.request)
+        """Authentication, impersonation, limits and authorization."""
         info = x.info
+        x.user = self.authenticator.authenticate(x.request)
+        attributes = self._attributes(x, info)
+        user = self._impersonation.effective_user(x.request, attributes)
+        if user is not x.user:
+            x.user = user
+            attributes = attributes._replace(user=user)
         reads = info.verb in _READS or not info.is_resource
         limit = self._limits[reads]
         if limit and self._running[reads] >= limit and info.verb != "watch":
@@ -122,7 +132,6 @@ class Filters:
                 details={"retryAfterSeconds": 1},
                 headers=(("Retry-After", "1"),),
             )
-        attributes = self._attributes(x, info)
         decision = self.authorizer.authorize(attributes)
         if not decision.allowed:
             raise forbidden(attributes, decision.reason)
