@@ -279,3 +279,15 @@ async def test_deleting_the_definition_deletes_the_objects(widgets: Kubectl) -> 
     await widgets("create -f crd.json")
     await widgets("wait --for=condition=Established crd/widgets.example.com")
     assert await widgets("get widgets -o name") == ""
+
+
+async def test_a_column_that_cannot_be_read_ends_the_columns(kubectl: Kubectl) -> None:
+    definition = crd()
+    paths = {"A": ".spec.size", "B": ".spec.a[0", "C": ".spec.color"}
+    definition["spec"]["versions"][0]["additionalPrinterColumns"] = [
+        {"name": name, "type": "string" if name == "C" else "integer", "jsonPath": path} for name, path in paths.items()
+    ]
+    await kubectl(f"create -f {kubectl.write('crd.json', definition)}")
+    await kubectl("wait --for=condition=Established crd/widgets.example.com --timeout=10s")
+    await kubectl(f"create -f {kubectl.write('w.json', widget('a', 3))}")
+    assert columns(await kubectl("get widgets")) == [["NAME", "A"], ["a", "3"]]

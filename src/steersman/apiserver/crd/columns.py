@@ -6,13 +6,14 @@ Source: apiextensions-apiserver `pkg/registry/customresource/tableconvertor/tabl
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
 from datetime import UTC, datetime
 from typing import Any
 
 from steersman._util.gotext import format_float
 from steersman.api.tables import age
 from steersman.apimachinery.codec import json as codec
-from steersman.apimachinery.jsonpath import compile_path
+from steersman.apimachinery.jsonpath import JsonPathError, compile_path
 from steersman.apimachinery.times import TimeError
 from steersman.apiserver.builtins import field_description
 from steersman.apiserver.scope import Column
@@ -22,13 +23,17 @@ AGE = {"name": "Age", "type": "date", "jsonPath": ".metadata.creationTimestamp"}
 
 
 def columns(additional: Sequence[Mapping[str, Any]] | None) -> tuple[Column, ...]:
-    """Name, then the given columns, or Age without any."""
+    """Name, then the given columns, or Age without any; a path that cannot be read ends them, as it does upstream."""
     name = Column(
         "Name", "string", "name", field_description("name"), 0, lambda obj, now: obj["metadata"].get("name", "")
     )
     if not additional:
         return (name, _column({**AGE, "description": field_description("creationTimestamp")}))
-    return (name, *(_column(facts) for facts in additional))
+    found = [name]
+    with suppress(JsonPathError):  # validation lets some of them through
+        for facts in additional:
+            found.append(_column(facts))  # noqa: PERF401  # those before it stay
+    return tuple(found)
 
 
 def _column(facts: Mapping[str, Any]) -> Column:
