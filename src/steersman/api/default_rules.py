@@ -39,6 +39,11 @@ def _container(obj: Object) -> Object:
     return obj if obj.get("imagePullPolicy") else {**obj, "imagePullPolicy": _pull_policy(obj.get("image") or "")}
 
 
+def _ephemeral_container(obj: Object) -> Object:
+    filled = _container(obj)
+    return _with(filled, terminationMessagePath="/dev/termination-log", terminationMessagePolicy="File")
+
+
 def _image_volume(obj: Object) -> Object:
     return obj if obj.get("pullPolicy") else {**obj, "pullPolicy": _pull_policy(obj.get("reference") or "")}
 
@@ -220,7 +225,7 @@ RULES: Mapping[str, Callable[[Object], Object]] = {
     "api/autoscaling/v2.HorizontalPodAutoscalerBehavior": _hpa_behavior,
     "api/batch/v1.Job": _job,
     "api/core/v1.Container": _container,
-    "api/core/v1.EphemeralContainer": _container,
+    "api/core/v1.EphemeralContainer": _ephemeral_container,
     "api/core/v1.ImageVolumeSource": _image_volume,
     "api/core/v1.LimitRangeItem": _limit_range_item,
     "api/core/v1.LoadBalancerIngress": _load_balancer_ingress,

@@ -19,6 +19,7 @@ from steersman.apimachinery.field_errors import FieldError
 
 class DeploymentStrategy(PodSetStrategy):
     noun = "deployment"
+    pods_of = "ReplicaSet"
     counts = (
         "replicas",
         "updatedReplicas",
@@ -97,4 +98,11 @@ def strategy_errors(strategy: Object) -> list[FieldError]:
 
 def internal_strategy(strategy: Object) -> fe.Struct:
     """A strategy as errors show it: under its Go names."""
-    return fe.Struct({"Type": strategy.get("type") or "", "RollingUpdate": strategy.get("rollingUpdate")})
+    rolling = strategy.get("rollingUpdate")
+    return fe.Struct({"Type": strategy.get("type") or "", "RollingUpdate": rolling and internal_rolling(rolling)})
+
+
+def internal_rolling(rolling: Object) -> fe.Struct:
+    """Settings of a rolling update under their Go names."""
+    names = {key: key[0].upper() + key[1:] for key in ("partition", "maxUnavailable", "maxSurge")}
+    return fe.Struct({name: rolling.get(key) for key, name in names.items() if key != "maxSurge" or key in rolling})

@@ -23,11 +23,12 @@ MISSES = "`selector` does not match template `labels`"
 class PodSetStrategy(BuiltinStrategy):
     """A kind whose pods are made from spec.template and found by spec.selector, which never changes.
 
-    `noun` is how errors call the kind; `counts` are the numbers of its status, of which none may be below zero, and
-    the later ones no greater than the first.
+    `noun` is how errors call the kind, `pods_of` the kind that owns its pods when that is another. `counts` are the
+    numbers of its status, of which none may be below zero, and the later ones no greater than the first.
     """
 
     noun = ""
+    pods_of = ""
     counts: Sequence[str] = ()
 
     def validate_content(self, obj: Object) -> list[FieldError]:
@@ -59,7 +60,7 @@ class PodSetStrategy(BuiltinStrategy):
         template = spec.get("template") or {}
         errors = selector_misses(selector, spec.get("selector"), template)
         errors += template_errors(template, "spec.template")
-        return errors + always_restarted(template, self.kind.kind)
+        return errors + always_restarted(template, self.pods_of or self.kind.kind)
 
     def subresource(self, name: str) -> Strategy:
         return PodSetStatusStrategy(self) if name == "status" else super().subresource(name)

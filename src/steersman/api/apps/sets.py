@@ -10,7 +10,7 @@ from datetime import datetime
 from typing import Any, ClassVar
 
 from steersman.api import checks
-from steersman.api.apps.deployment import internal_strategy
+from steersman.api.apps.deployment import internal_rolling, internal_strategy
 from steersman.api.apps.pod_sets import MISSES, PodSetStrategy, always_restarted, labels_text, selector_text
 from steersman.api.core.claim_spec import claim_spec_errors
 from steersman.api.core.pod_spec import template_errors
@@ -98,6 +98,9 @@ class DaemonSetStrategy(PodSetStrategy):
         changed = (new.get("spec") or {}).get("template") != (old.get("spec") or {}).get("template")
         _set_template_generation(new, generation + changed)
 
+    def selector_errors(self, spec: Object) -> list[FieldError]:
+        return [] if spec.get("selector") is None else super().selector_errors(spec)
+
     def spec_errors(self, spec: Object) -> list[FieldError]:
         errors = super().spec_errors(spec)
         errors += checks.nonnegative(spec.get("minReadySeconds") or 0, "spec.minReadySeconds")
@@ -129,11 +132,10 @@ class ReplicationControllerStrategy(PodSetStrategy):
         return [*self.validate_meta_update(new, old), *self.validate_content(new)]
 
     def spec_errors(self, spec: Object) -> list[FieldError]:
-        errors = checks.nonnegative(spec.get("minReadySeconds") or 0, "spec.minReadySeconds")
+        errors: list[FieldError] = []
         selector, template = spec.get("selector") or {}, spec.get("template")
         if not selector:
             errors.append(fe.required("spec.selector"))
-        errors += checks.nonnegative(spec.get("replicas"), "spec.replicas")
         if template is None:
             return [*errors, fe.required("spec.template")]
         labels = (template.get("metadata") or {}).get("labels") or {}
@@ -141,6 +143,11 @@ class ReplicationControllerStrategy(PodSetStrategy):
             errors.append(fe.invalid("spec.template.metadata.labels", labels or None, MISSES))
         errors += template_errors(template, "spec.template")
         return errors + always_restarted(template, self.kind.kind)
+
+    def validate_declared(self, new: Object, old: Object | None) -> list[FieldError]:
+        spec = new.get("spec") or {}
+        errors = checks.nonnegative(spec.get("replicas"), "spec.replicas")
+        return errors + checks.nonnegative(spec.get("minReadySeconds") or 0, "spec.minReadySeconds")
 
     def row(self, obj: Object, now: datetime) -> list[Any]:
         meta, spec, status = obj["metadata"], obj.get("spec") or {}, obj.get("status") or {}
@@ -161,7 +168,7 @@ def _rolling_errors(strategy: Object) -> list[FieldError]:
     place = "spec.updateStrategy"
     if kind == "OnDelete":
         text = "only allowed for updateStrategy 'RollingUpdate'"
-        return [fe.invalid(f"{place}.rollingUpdate", rolling, text)] if rolling is not None else []
+        return [fe.invalid(f"{place}.rollingUpdate", internal_rolling(rolling), text)] if rolling is not None else []
     if kind != "RollingUpdate":
         text = "must be 'RollingUpdate' or 'OnDelete'"
         return [fe.invalid(place, internal_strategy(strategy), text)] if kind else [fe.required(place)]

@@ -21,6 +21,18 @@ from steersman.apimachinery import names
 from steersman.apimachinery.field_errors import FieldError
 
 SOURCES = ("ContainerResource", "External", "Object", "Pods", "Resource")
+_RAW = ("averageUtilization", "averageValue")
+_NEEDED = {
+    "object": (("value", "averageValue"), "averageValue", "must set either a target value or averageValue"),
+    "external": (
+        ("value", "averageValue"),
+        "averageValue",
+        "must set either a target value for metric or a per-pod target",
+    ),
+    "pods": (("averageValue",), "averageValue", "must specify a positive target averageValue"),
+    "resource": (_RAW, "averageUtilization", "must set either a target raw value or a target utilization"),
+    "containerResource": (_RAW, "averageUtilization", "must set either a target raw value or a target utilization"),
+}
 _SELECT = ("Disabled", "Max", "Min")
 _SHOWN = 2
 
@@ -30,6 +42,9 @@ class HorizontalPodAutoscalerStrategy(BuiltinStrategy):
 
     def validate_content(self, obj: Object) -> list[FieldError]:
         return _spec_errors(obj.get("spec") or {})
+
+    def validate_declared(self, new: Object, old: Object | None) -> list[FieldError]:
+        return _bounds_errors(new.get("spec") or {})
 
     def row(self, obj: Object, now: datetime) -> list[Any]:
         meta, spec, status = obj["metadata"], obj.get("spec") or {}, obj.get("status") or {}
@@ -69,22 +84,31 @@ def strategy(kind: BuiltinKind) -> HorizontalPodAutoscalerStrategy:
 def _spec_errors(spec: Object) -> list[FieldError]:
     least, most = spec.get("minReplicas"), spec.get("maxReplicas") or 0
     errors: list[FieldError] = []
-    if least is not None and least < 1:
-        errors.append(fe.invalid("spec.minReplicas", least, "must be greater than or equal to 1"))
-    if most == 0:
-        errors.append(fe.required("spec.maxReplicas", "must be set and greater than 0"))
-    elif most < 0:
-        errors.append(fe.invalid("spec.maxReplicas", most, "must be greater than or equal to 1"))
     if least is not None and most < least:
         errors.append(fe.invalid("spec.maxReplicas", most, "must be greater than or equal to `minReplicas`"))
-    errors += _reference_errors(spec.get("scaleTargetRef") or {}, "spec.scaleTargetRef")
+    target = spec.get("scaleTargetRef") or {}
+    errors += _reference_errors(target, "spec.scaleTargetRef")
+    if "/" not in (target.get("apiVersion") or ""):
+        text = "apiVersion must specify API group"
+        errors.append(fe.invalid("spec.scaleTargetRef.apiVersion", target.get("apiVersion") or "", text))
     for index, metric in enumerate(spec.get("metrics") or ()):
         errors += _metric_errors(metric, f"spec.metrics[{index}]")
+    if least == 0 and not any(metric.get("type") in ("Object", "External") for metric in spec.get("metrics") or ()):
+        text = "must specify at least one Object or External metric to support scaling to zero replicas"
+        errors.append(fe.forbidden("spec.metrics", text))
     for key in ("scaleUp", "scaleDown"):
         rules = (spec.get("behavior") or {}).get(key)
         if rules is not None:
             errors += _rules_errors(rules, f"spec.behavior.{key}")
     return errors
+
+
+def _bounds_errors(spec: Object) -> list[FieldError]:
+    least, most = spec.get("minReplicas"), spec.get("maxReplicas") or 0
+    errors = checks.nonnegative(least, "spec.minReplicas")
+    if most == 0:
+        return [*errors, fe.required("spec.maxReplicas")]
+    return errors + ([fe.invalid("spec.maxReplicas", most, "must be greater than or equal to 1")] if most < 0 else [])
 
 
 def _reference_errors(reference: Object, place: str) -> list[FieldError]:
@@ -125,13 +149,17 @@ def _source_errors(source: Object, place: str) -> list[FieldError]:
     if source.get("describedObject") is not None:
         errors += _reference_errors(source["describedObject"], f"{place}.describedObject")
     target = source.get("target") or {}
-    allowed = ("AverageValue", "Utilization", "Value")
-    if not target.get("type"):
+    kind = target.get("type") or ""
+    if not kind:
         errors.append(fe.required(f"{place}.target.type", "must specify a metric target type"))
-    errors += checks.supported(target.get("type"), allowed, f"{place}.target.type")
+    if kind not in ("AverageValue", "Utilization", "Value"):
+        errors.append(fe.invalid(f"{place}.target.type", kind, "must be either Utilization, Value, or AverageValue"))
     utilization = target.get("averageUtilization")
     if utilization is not None and utilization < 1:
         errors.append(fe.invalid(f"{place}.target.averageUtilization", utilization, "must be greater than 0"))
+    needed, field, text = _NEEDED[place.rpartition(".")[2]]
+    if all(target.get(key) is None for key in needed):
+        errors.append(fe.required(f"{place}.target.{field}", text))
     return errors
 
 

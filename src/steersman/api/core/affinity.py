@@ -95,7 +95,7 @@ def _pod_term(term: Object, place: str) -> list[FieldError]:
         errors += [fe.invalid(f"{place}.namespaces[{index}]", namespace, text) for text in texts]
     key = term.get("topologyKey") or ""
     if not key:
-        return [*errors, fe.required(f"{place}.topologyKey", "can not be empty")]
+        errors.append(fe.required(f"{place}.topologyKey", "can not be empty"))
     return errors + validate_label_name(key, f"{place}.topologyKey")
 
 

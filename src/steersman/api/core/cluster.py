@@ -15,7 +15,7 @@ from steersman.api.apps.pod_sets import labels_text
 from steersman.api.builtin import BuiltinStrategy, StatusStrategy
 from steersman.api.core.affinity import TAINT_EFFECTS
 from steersman.api.core.pod_spec import template_errors
-from steersman.api.core.resources import name_errors, quantity_errors, quota_name_errors
+from steersman.api.core.resources import is_standard_quota, name_errors, quantity_errors, quota_name_errors
 from steersman.api.strategy import Object, Strategy
 from steersman.api.tables import age, container_cells
 from steersman.apimachinery import field_errors as fe
@@ -27,14 +27,17 @@ _ROLE = "node-role.kubernetes.io/"
 _ROLE_LABEL = "kubernetes.io/role"
 _LIMIT_TYPES = ("Container", "PersistentVolumeClaim", "Pod")
 _ORDER = (
-    ("min", "max", "min"),
-    ("min", "defaultRequest", "defaultRequest"),
-    ("defaultRequest", "max", "defaultRequest"),
-    ("defaultRequest", "default", "defaultRequest"),
-    ("min", "default", "default"),
-    ("default", "max", "default"),
+    ("min", "max", "min", "min"),
+    ("min", "defaultRequest", "defaultRequest", "defaultRequest"),
+    ("defaultRequest", "max", "defaultRequest", "defaultRequest"),
+    ("defaultRequest", "default", "defaultRequest", "defaultRequest"),
+    ("min", "default", "default", "min"),
+    ("default", "max", "default", "max"),
 )
 _WORDS = {"min": "min", "max": "max", "default": "default", "defaultRequest": "default request"}
+_COMPUTE = frozenset(
+    f"{prefix}{name}" for prefix in ("", "requests.", "limits.") for name in ("cpu", "memory", "ephemeral-storage")
+)
 _SCOPES = (
     "BestEffort",
     "CrossNamespacePodAffinity",
@@ -55,7 +58,7 @@ class NodeStrategy(BuiltinStrategy):
         errors: list[FieldError] = []
         seen = set()
         for index, taint in enumerate(spec.get("taints") or ()):
-            place = f"spec.taints[{index}]"
+            place = f"metadata.taints[{index}]"
             key, effect, value = (taint.get(name) or "" for name in ("key", "effect", "value"))
             errors += validate_label_name(key, f"{place}.key")
             if texts := names.label_value(value):
@@ -127,7 +130,7 @@ class ResourceQuotaStrategy(BuiltinStrategy):
         for name, value in (spec.get("hard") or {}).items():
             errors += quota_name_errors(name, f"spec.hard[{name}]")
             errors += quantity_errors(name, value, f"spec.hard[{name}]")
-        return errors + _scopes_errors(spec.get("scopes") or [])
+        return errors + _scopes_errors(spec.get("scopes") or [], spec.get("hard") or {})
 
     def validate_update(self, new: Object, old: Object) -> list[FieldError]:
         errors = super().validate_update(new, old)
@@ -149,8 +152,26 @@ class ResourceQuotaStrategy(BuiltinStrategy):
         return [meta.get("name") or "", ", ".join(requests), ", ".join(limits), created]
 
 
-def _scopes_errors(scopes: Sequence[str]) -> list[FieldError]:
-    errors = [fe.invalid("spec.scopes", scope, "unsupported scope") for scope in scopes if scope not in _SCOPES]
+def _scope_counts(scope: str, name: str) -> bool:
+    """Whether a scope tells objects apart that a resource counts."""
+    pods = name == "pods" or name in _COMPUTE
+    if scope == "BestEffort":
+        return name == "pods"
+    if scope == "VolumeAttributesClass":
+        return name in ("persistentvolumeclaims", "requests.storage")
+    return pods if scope in _SCOPES else True
+
+
+def _scopes_errors(scopes: Sequence[str], hard: Object) -> list[FieldError]:
+    errors = []
+    for scope in scopes:
+        if scope not in _SCOPES:
+            errors.append(fe.invalid("spec.scopes", list(scopes), "unsupported scope"))
+        errors += [
+            fe.invalid("spec.scopes", list(scopes), "unsupported scope applied to resource")
+            for name in sorted(hard)
+            if is_standard_quota(name) and not _scope_counts(scope, name)
+        ]
     pairs = ({"BestEffort", "NotBestEffort"}, {"Terminating", "NotTerminating"})
     return errors + [
         fe.invalid("spec.scopes", list(scopes), "conflicting scopes") for pair in pairs if pair <= set(scopes)
@@ -197,19 +218,22 @@ def _limit_errors(limit: Object, place: str, seen: set[str]) -> list[FieldError]
                 text = "may not be specified when `type` is 'Pod'"
                 errors.append(fe.forbidden(f"{place}.{key}", text))
     for name in sorted(set().union(*parts.values())):
-        errors += _order_errors(name, parts, place)
+        errors += _order_errors(name, parts, place, pod=kind == "Pod")
     return errors
 
 
-def _order_errors(name: str, parts: dict[str, Object], place: str) -> list[FieldError]:
+def _order_errors(name: str, parts: dict[str, Object], place: str, *, pod: bool) -> list[FieldError]:
     """min <= default request <= default <= max; errors stand at the value that users gave a default for."""
+    if pod:
+        parts = {**parts, "default": {}, "defaultRequest": {}}
     errors: list[FieldError] = []
-    for low, high, at in _ORDER:
+    for low, high, at, shown in _ORDER:
         small, large = parts[low].get(name), parts[high].get(name)
         if small is None or large is None or not quantity.parse(large) < quantity.parse(small):
             continue
-        text = f"{_WORDS[low]} value {small} is greater than {_WORDS[high]} value {large}"
-        errors.append(fe.invalid(f"{place}.{at}[{name}]", small if at == low else large, text))
+        limit = "default limit" if (low, high) == ("defaultRequest", "default") else _WORDS[high]
+        text = f"{_WORDS[low]} value {small} is greater than {limit} value {large}"
+        errors.append(fe.invalid(f"{place}.{at}[{name}]", small if shown == low else large, text))
     return errors
 
 

@@ -83,7 +83,8 @@ def _source_errors(source: Object, value: str, place: str) -> list[FieldError]:
 def _key_errors(reference: Object, place: str) -> list[FieldError]:
     if place.endswith("fileKeyRef"):
         return [fe.required(f"{place}.{key}") for key in ("volumeName", "path", "key") if not reference.get(key)]
-    errors = [] if reference.get("name") else [fe.required(f"{place}.name")]
+    name = reference.get("name") or ""
+    errors = [fe.invalid(f"{place}.name", name, text) for text in names.name_is_dns_subdomain(name, False)]
     key = reference.get("key") or ""
     if not key:
         return [*errors, fe.required(f"{place}.key")]

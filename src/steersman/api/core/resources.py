@@ -39,6 +39,11 @@ def is_huge_page(name: str) -> bool:
     return name.startswith("hugepages-")
 
 
+def is_standard_quota(name: str) -> bool:
+    """Whether a quota may count the resource without its group."""
+    return name in _QUOTA or name.startswith(_HUGE)
+
+
 def is_native(name: str) -> bool:
     return "/" not in name or "kubernetes.io/" in name
 

@@ -29,7 +29,7 @@ from steersman.apimachinery.meta import validate_labels
 
 TYPES = ("ClusterIP", "ExternalName", "LoadBalancer", "NodePort")
 _POLICIES = ("Cluster", "Local")
-_DISTRIBUTIONS = ("PreferClose", "PreferSameNode", "PreferSameZone")
+_DISTRIBUTIONS = ("PreferClose", "PreferSameZone", "PreferSameNode")
 _LB_ONLY = "may only be used when `type` is 'LoadBalancer'"
 
 

@@ -23,6 +23,7 @@ VOLUME_PROTECTION = "kubernetes.io/pv-protection"
 BETA_CLASS = "volume.beta.kubernetes.io/storage-class"
 _SHORT_MODES = {"ReadWriteOnce": "RWO", "ReadOnlyMany": "ROX", "ReadWriteMany": "RWX", "ReadWriteOncePod": "RWOP"}
 _IMMUTABLE = "spec is immutable after creation except resources.requests and volumeAttributesClassName for bound claims"
+_SOURCES = (("", "PersistentVolumeClaim"), ("snapshot.storage.k8s.io", "VolumeSnapshot"))
 _POLICIES = ("Delete", "Recycle", "Retain")
 _NOT_SOURCES = frozenset(
     {
@@ -44,7 +45,12 @@ class PersistentVolumeClaimStrategy(BuiltinStrategy):
 
     def prepare_for_create(self, obj: Object) -> None:
         super().prepare_for_create(obj)
+        obj["spec"] = _with_sources(obj.get("spec") or {}, {})
         obj["status"] = {"phase": "Pending"}
+
+    def prepare_for_update(self, new: Object, old: Object) -> None:
+        super().prepare_for_update(new, old)
+        new["spec"] = _with_sources(new.get("spec") or {}, old.get("spec") or {})
 
     def validate_content(self, obj: Object) -> list[FieldError]:
         return claim_spec_errors(obj.get("spec") or {}, "spec")
@@ -91,8 +97,8 @@ class PersistentVolumeStrategy(BuiltinStrategy):
         capacity = spec.get("capacity") or {}
         if not capacity:
             errors.append(fe.required("spec.capacity"))
-        elif "storage" not in capacity or len(capacity) > 1:
-            errors.append(fe.not_supported("spec.capacity", capacity, ("storage",)))
+        if "storage" not in capacity or len(capacity) > 1:
+            errors.append(fe.not_supported("spec.capacity", capacity or None, ("storage",)))
         for name, value in capacity.items():
             errors += positive_errors(value, f"spec.capacity[{name}]")
         policy = spec.get("persistentVolumeReclaimPolicy")
@@ -135,6 +141,21 @@ class PersistentVolumeStrategy(BuiltinStrategy):
             age(meta.get("creationTimestamp"), now),
             spec.get("volumeMode") or "<unset>",
         ]
+
+
+def _with_sources(spec: Object, old: Object) -> Object:
+    """dataSource and dataSourceRef say the same; only claims and snapshots may stand in the former alone."""
+    source, reference = spec.get("dataSource"), spec.get("dataSourceRef")
+    if source is None and reference is None:
+        return spec
+    if reference is None and source is not None:
+        known = (source.get("apiGroup") or "", source.get("kind")) in _SOURCES
+        if not known and old.get("dataSource") is None and old.get("dataSourceRef") is None:
+            return {**spec, "dataSource": None}
+        return {**spec, "dataSourceRef": source}
+    if source is None and reference is not None and not reference.get("namespace"):
+        return {**spec, "dataSource": reference}
+    return spec
 
 
 def storage_class(meta: Object, spec: Object) -> str:

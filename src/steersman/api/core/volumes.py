@@ -208,6 +208,12 @@ def _iscsi(source: Object, place: str) -> list[FieldError]:
     return errors + checks.in_range(source.get("lun") or 0, 0, 255, f"{place}.lun")
 
 
+def _nfs(source: Object, place: str) -> list[FieldError]:
+    errors = [fe.required(f"{place}.{key}") for key in ("server", "path") if not source.get(key)]
+    path = source.get("path") or ""
+    return errors if path.startswith("/") else [*errors, fe.invalid(f"{place}.path", path, "must be an absolute path")]
+
+
 _ORDER: tuple[str, ...] = (
     "emptyDir",
     "hostPath",
@@ -229,6 +235,7 @@ _RULES: Mapping[str, Rule] = {
     "downwardAPI": _downward,
     "projected": _projected,
     "iscsi": _iscsi,
+    "nfs": _nfs,
 }
 _REQUIRED: Mapping[str, Sequence[str]] = {
     "awsElasticBlockStore": ("volumeID",),
@@ -242,7 +249,6 @@ _REQUIRED: Mapping[str, Sequence[str]] = {
     "gitRepo": ("repository",),
     "glusterfs": ("endpoints", "path"),
     "image": ("reference",),
-    "nfs": ("server", "path"),
     "persistentVolumeClaim": ("claimName",),
     "photonPersistentDisk": ("pdID",),
     "portworxVolume": ("volumeID",),

@@ -36,9 +36,14 @@ class EndpointSliceStrategy(BuiltinStrategy):
         return errors
 
     def validate_declared(self, new: Object, old: Object | None) -> list[FieldError]:
-        if old is None or new.get("addressType") == old.get("addressType"):
-            return []
-        return [fe.invalid("addressType", None, "field is immutable")]
+        errors = []
+        if old is not None and new.get("addressType") != old.get("addressType"):
+            errors.append(fe.invalid("addressType", None, "field is immutable"))
+        return errors + [
+            fe.required(f"endpoints[{index}].addresses")
+            for index, endpoint in enumerate(new.get("endpoints") or ())
+            if not endpoint.get("addresses")
+        ]
 
     def row(self, obj: Object, now: datetime) -> list[Any]:
         meta = obj["metadata"]
@@ -95,9 +100,7 @@ def _endpoints_errors(endpoints: list[Object], kind: str) -> list[FieldError]:
     for index, endpoint in enumerate(endpoints):
         place = f"endpoints[{index}]"
         addresses = endpoint.get("addresses") or []
-        if not addresses:
-            errors.append(fe.required(f"{place}.addresses", "must contain at least 1 address"))
-        elif len(addresses) > _MAX_ADDRESSES:
+        if len(addresses) > _MAX_ADDRESSES:
             errors.append(fe.too_many(f"{place}.addresses", len(addresses), _MAX_ADDRESSES))
         for number, address in enumerate(addresses):
             errors += _address_errors(address, kind, f"{place}.addresses", number)

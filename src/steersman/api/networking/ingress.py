@@ -81,7 +81,6 @@ class IngressClassStrategy(BuiltinStrategy):
             errors += _domain_prefixed("spec.controller", controller)
         parameters = spec.get("parameters")
         if parameters is not None:
-            errors += [fe.required(f"spec.parameters.{key}") for key in ("kind", "name") if not parameters.get(key)]
             scope, namespace = parameters.get("scope"), parameters.get("namespace")
             errors += checks.one_of(scope, ("Cluster", "Namespace"), "spec.parameters.scope")
             if scope == "Namespace" and not namespace:
@@ -90,6 +89,7 @@ class IngressClassStrategy(BuiltinStrategy):
             if scope == "Cluster" and namespace is not None:
                 text = "`parameters.scope` is set to 'Cluster'"
                 errors.append(fe.forbidden("spec.parameters.namespace", text))
+            errors += [fe.required(f"spec.parameters.{key}") for key in ("kind", "name") if not parameters.get(key)]
         return errors
 
     def validate_update(self, new: Object, old: Object) -> list[FieldError]:
@@ -190,7 +190,7 @@ def _backend_errors(backend: Object, place: str) -> list[FieldError]:
     name, port = service.get("name") or "", service.get("port") or {}
     errors = []
     if name:
-        texts = names.name_is_dns1035_label(name, False)
+        texts = names.name_is_dns_label(name, False)
         errors += [fe.invalid(f"{place}.service.name", name, text) for text in texts]
     else:
         errors.append(fe.required(f"{place}.service.name"))

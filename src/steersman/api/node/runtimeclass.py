@@ -8,7 +8,6 @@ from __future__ import annotations
 from datetime import datetime
 from typing import Any
 
-from steersman.api import checks
 from steersman.api.builtin import BuiltinStrategy
 from steersman.api.core.affinity import tolerations_errors
 from steersman.api.core.resources import requirement_errors
@@ -22,11 +21,7 @@ from steersman.apimachinery.meta import validate_labels
 
 class RuntimeClassStrategy(BuiltinStrategy):
     def validate_content(self, obj: Object) -> list[FieldError]:
-        handler = obj.get("handler") or ""
-        if handler:
-            errors = [fe.invalid("handler", handler, text) for text in names.name_is_dns_label(handler, False)]
-        else:
-            errors = [fe.required("handler")]
+        errors: list[FieldError] = []
         if (overhead := obj.get("overhead")) is not None:
             errors += requirement_errors({"limits": overhead.get("podFixed")}, "overhead")
         if (scheduling := obj.get("scheduling")) is not None:
@@ -35,8 +30,15 @@ class RuntimeClassStrategy(BuiltinStrategy):
         return errors
 
     def validate_update(self, new: Object, old: Object) -> list[FieldError]:
-        errors = self.validate_meta_update(new, old)
-        return errors + checks.immutable(new.get("handler"), old.get("handler"), "handler")
+        return self.validate_meta_update(new, old)
+
+    def validate_declared(self, new: Object, old: Object | None) -> list[FieldError]:
+        handler = new.get("handler") or ""
+        if old is not None and handler != (old.get("handler") or ""):
+            return [fe.invalid("handler", handler, "field is immutable")]
+        if not handler:
+            return [fe.required("handler")]
+        return [fe.invalid("handler", handler, text) for text in names.name_is_dns_label(handler, False)]
 
     def row(self, obj: Object, now: datetime) -> list[Any]:
         meta = obj["metadata"]

@@ -23,9 +23,7 @@ _MAX_PARAMETERS, _MAX_SIZE = 512, 256 * 1024
 class StorageClassStrategy(BuiltinStrategy):
     def validate_content(self, obj: Object) -> list[FieldError]:
         provisioner = obj.get("provisioner") or ""
-        errors = (
-            checks.qualified_name(provisioner.lower(), "provisioner") if provisioner else [fe.required("provisioner")]
-        )
+        errors = checks.qualified_name(provisioner.lower(), "provisioner") if provisioner else []
         parameters = obj.get("parameters") or {}
         if len(parameters) > _MAX_PARAMETERS:
             errors.append(fe.too_long("parameters", _MAX_PARAMETERS))
@@ -36,6 +34,9 @@ class StorageClassStrategy(BuiltinStrategy):
         errors += checks.supported(obj.get("reclaimPolicy"), ("Delete", "Retain"), "reclaimPolicy")
         modes = ("Immediate", "WaitForFirstConsumer")
         return errors + checks.one_of(obj.get("volumeBindingMode"), modes, "volumeBindingMode")
+
+    def validate_declared(self, new: Object, old: Object | None) -> list[FieldError]:
+        return [] if new.get("provisioner") else [fe.required("provisioner")]
 
     def validate_update(self, new: Object, old: Object) -> list[FieldError]:
         errors = super().validate_update(new, old)
