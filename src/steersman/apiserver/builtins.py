@@ -10,7 +10,7 @@ from datetime import UTC, datetime
 from functools import cache, partial
 from typing import Any
 
-from steersman.api import apiextensions, kinds
+from steersman.api import kinds
 from steersman.api.core.pod import grace_period
 from steersman.api.kinds import BuiltinKind
 from steersman.api.strategy import Strategy as Rules
@@ -167,9 +167,11 @@ class BuiltinRules:
             obj["metadata"].setdefault("deletionTimestamp", now)
             obj["status"] = {**(obj.get("status") or {}), "phase": "Terminating"}
         elif self.kind.kind == "CustomResourceDefinition" and not _terminates(obj):
+            from steersman.api.apiextensions import set_condition  # deferred: it loads schemas and their compilers
+
             obj["metadata"]["deletionTimestamp"] = now
             obj["status"] = dict(obj.get("status") or {})
-            apiextensions.set_condition(obj, _DELETION_PENDING, now)
+            set_condition(obj, _DELETION_PENDING, now)
         else:
             rest.mark_deleting(obj["metadata"], now)
 

@@ -25,7 +25,7 @@ from steersman.apiserver.bootstrap import bootstrap
 from steersman.apiserver.builtins import builtin_scopes
 from steersman.apiserver.catalog import Catalog
 from steersman.apiserver.core import Core
-from steersman.apiserver.crd.controller import CrdController
+from steersman.apiserver.crd.deferred import CustomResources
 from steersman.apiserver.filters.stack import Filters
 from steersman.apiserver.metrics import Metrics
 from steersman.apiserver.rbac_feed import feed_rbac
@@ -78,7 +78,7 @@ ADMINISTRATOR = UserInfo("admin", "", ("system:masters",))
 class APIServer:
     """A running server: `url`, `port`, `core` (registry, caches, catalog)."""
 
-    def __init__(self, core: Core, filters: Filters, crds: CrdController, feed: Watch) -> None:
+    def __init__(self, core: Core, filters: Filters, crds: CustomResources, feed: Watch) -> None:
         self.core = core
         self.filters = filters
         self._crds = crds
@@ -94,7 +94,7 @@ class APIServer:
             core, _authenticator(config), authorizer, max_reads=config.max_reads, max_writes=config.max_writes
         )
         core.authorize_create = filters.authorize_create
-        crds = CrdController(core)
+        crds = CustomResources(core)
         feed = store.watch(_FIRST, _END, core.cache.revision + 1, core.cache.apply)
         server = cls(core, filters, crds, feed)
         await bootstrap(core, rbac=isinstance(authorizer, RbacAuthorizer))
