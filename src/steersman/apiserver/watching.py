@@ -20,7 +20,10 @@ from steersman.net.http import Stream, chunk
 MAX_BUFFERED = 16 * 1024 * 1024
 CHECK_EVERY = 256 * 1024
 BATCH_WATCHERS = 16
-BATCH_SECONDS = 0.005
+BATCH_SECONDS = 60e-6
+"""How long events wait for each other, a watcher: a few times what sending to one costs, so that most of the time is
+left for requests however many watch."""
+BATCH_MOST = 0.05
 Render = Callable[[Entry, bool], bytes]
 
 
@@ -61,7 +64,7 @@ class Watcher:
 class Channel:
     """The watchers that want the same bytes. `render` encodes an entry; its flag asks for a table's column header.
 
-    An event goes out at once. While many watchers follow and events come fast, those within BATCH_SECONDS of the last
+    An event goes out at once. While many watchers follow and events come fast, those that come soon after the last
     sending go out together: what a delivery costs is the sending, not the bytes.
     """
 
@@ -89,7 +92,7 @@ class Channel:
             self.flush()
         elif self.timer is None:
             loop = asyncio.get_running_loop()
-            wait = self.sent_at + BATCH_SECONDS - loop.time()
+            wait = self.sent_at + min(BATCH_SECONDS * len(self.watchers), BATCH_MOST) - loop.time()
             if wait <= 0:
                 self.flush()
             else:

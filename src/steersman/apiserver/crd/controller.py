@@ -88,6 +88,13 @@ class CrdController:
                 self._enqueue(other)
 
     def _serve(self, name: str, entry: Entry) -> None:
+        try:
+            self._serve_crd(name, entry)
+        except Exception:
+            # The store's callback must go on; what was served of this CRD before stays.
+            log.exception("a CRD cannot be served", extra={"crd": name})
+
+    def _serve_crd(self, name: str, entry: Entry) -> None:
         crd = self.scope.view.tree(entry)
         served = self._served.get(name)
         if served is not None and served.uid != crd["metadata"]["uid"]:
