@@ -29,6 +29,8 @@ DATA = HERE.parents[1] / "src" / "steersman" / "api" / "data"
 ALLOCATED = {"metadata", "selector", "clusterIP", "clusterIPs", "nodePort", "healthCheckNodePort"}
 ALLOCATED |= {"ipFamilies", "ipFamilyPolicy"}
 ADMITTED = {("api/core/v1.PodSpec", name) for name in ("priority", "preemptionPolicy", "tolerations")}
+# What the conversion between versions fills in.
+CONVERTED = {("api/autoscaling/v1.HorizontalPodAutoscalerSpec", "targetCPUUtilizationPercentage")}
 
 # For each type and field: the values (as JSON) that it got where it was left out; "" where it got none.
 Seen = defaultdict[tuple[str, str], set[str]]
@@ -53,7 +55,7 @@ class Observer:
                 self._field(expression, name, field, (given or {}).get(name), got.get(name))
 
     def _field(self, struct: str, name: str, field: str, given: Any, got: Any) -> None:
-        if name in ALLOCATED or (struct, name) in ADMITTED:
+        if name in ALLOCATED or (struct, name) in ADMITTED | CONVERTED:
             return
         if given is not None:
             self.look(field, given, got)

@@ -142,6 +142,7 @@ _OWN_RULES: Mapping[GroupKind, str] = {
     ("", "Service"): "core.service:ServiceStrategy",
     ("", "ServiceAccount"): "core.serviceaccount:ServiceAccountStrategy",
     ("apiextensions.k8s.io", "CustomResourceDefinition"): "apiextensions.strategy:CustomResourceDefinitionStrategy",
+    ("apps", "ControllerRevision"): "apps.controllerrevision:ControllerRevisionStrategy",
     ("apps", "DaemonSet"): "apps.sets:DaemonSetStrategy",
     ("apps", "Deployment"): "apps.deployment:DeploymentStrategy",
     ("apps", "ReplicaSet"): "apps.deployment:ReplicaSetStrategy",
@@ -162,6 +163,7 @@ _OWN_RULES: Mapping[GroupKind, str] = {
     ("rbac.authorization.k8s.io", "Role"): "rbac.roles:RoleStrategy",
     ("rbac.authorization.k8s.io", "RoleBinding"): "rbac.bindings:RoleBindingStrategy",
     ("scheduling.k8s.io", "PriorityClass"): "scheduling.priorityclass:PriorityClassStrategy",
+    ("storage.k8s.io", "CSIDriver"): "storage.csidriver:CSIDriverStrategy",
     ("storage.k8s.io", "StorageClass"): "storage.storageclass:StorageClassStrategy",
 }
 

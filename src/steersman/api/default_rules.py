@@ -83,7 +83,7 @@ def _service(obj: Object) -> Object:
     out: Object = {}
     config = obj.get("sessionAffinityConfig")
     if affinity == "None" and config is not None:
-        out["sessionAffinityConfig"] = None
+        obj = {key: value for key, value in obj.items() if key != "sessionAffinityConfig"}
     elif affinity == "ClientIP" and ((config or {}).get("clientIP") or {}).get("timeoutSeconds") is None:
         out["sessionAffinityConfig"] = {"clientIP": {"timeoutSeconds": 10800}}
     outside = kind in ("NodePort", "LoadBalancer") or (kind == "ClusterIP" and obj.get("externalIPs"))

@@ -71,6 +71,7 @@ PLUGINS = (
     "DefaultStorageClass",
     "StorageObjectInUseProtection",
     "DefaultIngressClass",
+    "PersistentVolumeClaimResize",
 )
 ADMINISTRATOR = UserInfo("admin", "", ("system:masters",))
 

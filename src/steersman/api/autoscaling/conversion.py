@@ -18,6 +18,7 @@ _PREFIX = "autoscaling.alpha.kubernetes.io/"
 METRICS, CURRENT = f"{_PREFIX}metrics", f"{_PREFIX}current-metrics"
 CONDITIONS, BEHAVIOR = f"{_PREFIX}conditions", f"{_PREFIX}behavior"
 _ANNOTATIONS = (METRICS, CURRENT, CONDITIONS, BEHAVIOR)
+_CONDITION = ("type", "status", "lastTransitionTime", "reason", "message", "observedGeneration")
 _SOURCES = {
     "Object": "object",
     "Pods": "pods",
@@ -61,7 +62,8 @@ def to_v1(obj: Object) -> Object:
     }
     others = [_metric_to_v1(metric, "target") for metric in metrics if not _is_cpu(metric)]
     current = [_metric_to_v1(metric, "current") for metric in status.get("currentMetrics") or ()]
-    for key, content in ((METRICS, others), (CURRENT, current), (CONDITIONS, status.get("conditions"))):
+    conditions = [_ordered(item, _CONDITION) for item in status.get("conditions") or ()]
+    for key, content in ((METRICS, others), (CURRENT, current), (CONDITIONS, conditions)):
         if content:
             annotations[key] = orjson.dumps(content).decode()
     if spec.get("behavior") is not None:
@@ -71,6 +73,11 @@ def to_v1(obj: Object) -> Object:
         meta["annotations"] = dict(sorted(annotations.items()))
     out = {**obj, "apiVersion": "autoscaling/v1", "metadata": meta, "spec": new_spec}
     return {**out, "status": _status_to_v1(status)}
+
+
+def _ordered(item: Object, names: Sequence[str]) -> Object:
+    """The fields in the order of their type."""
+    return {name: item[name] for name in names if name in item}
 
 
 def _cpu_metric(percent: int) -> Object:
@@ -154,7 +161,7 @@ def _resource_to_v1(source: Object, value: Object, what: str) -> Object:
 def _object_to_v1(source: Object, value: Object, what: str) -> Object:
     metric = source.get("metric") or {}
     return _present(
-        target=source.get("describedObject"),
+        target=_ordered(source.get("describedObject") or {}, ("kind", "name", "apiVersion")),
         metricName=metric.get("name"),
         selector=metric.get("selector"),
         averageValue=value.get("averageValue"),
@@ -237,9 +244,13 @@ def _internal_rules(rules: Object | None) -> Object | None:
     return {
         "StabilizationWindowSeconds": rules.get("stabilizationWindowSeconds"),
         "SelectPolicy": rules.get("selectPolicy"),
-        "Policies": policies and [{key[0].upper() + key[1:]: item[key] for key in item} for item in policies],
+        "Policies": policies and [_internal_policy(item) for item in policies],
         "Tolerance": rules.get("tolerance"),
     }
+
+
+def _internal_policy(policy: Object) -> Object:
+    return {"Type": policy.get("type"), "Value": policy.get("value"), "PeriodSeconds": policy.get("periodSeconds")}
 
 
 def _external_behavior(internal: Any) -> Object | None:

@@ -63,6 +63,13 @@ class HorizontalPodAutoscalerStrategy(BuiltinStrategy):
 class V1Strategy(HorizontalPodAutoscalerStrategy):
     """Version v1: converted for the store and for every rule."""
 
+    def default(self, obj: Object) -> None:
+        super().default(obj)
+        spec = obj.get("spec") or {}
+        annotated = conversion.METRICS in (obj["metadata"].get("annotations") or {})
+        if spec.get("targetCPUUtilizationPercentage") is None and not annotated:
+            obj["spec"] = {**spec, "targetCPUUtilizationPercentage": conversion.DEFAULT_CPU}
+
     def to_storage(self, obj: Object) -> Object:
         return conversion.to_v2(obj)
 

@@ -12,16 +12,17 @@ from typing import Any
 
 from steersman.api import checks
 from steersman.api.apps.pod_sets import labels_text
-from steersman.api.builtin import BuiltinStrategy
+from steersman.api.builtin import BuiltinStrategy, StatusStrategy
 from steersman.api.core.containers import PROTOCOLS
 from steersman.api.core.service_rules import (
     address_errors,
     address_warnings,
     endpoint_ip_errors,
+    ingress_status_errors,
     is_headless,
     upgrade_errors,
 )
-from steersman.api.strategy import Object
+from steersman.api.strategy import Object, Strategy
 from steersman.api.tables import age
 from steersman.apimachinery import field_errors as fe
 from steersman.apimachinery.field_errors import FieldError
@@ -57,6 +58,14 @@ class ServiceStrategy(BuiltinStrategy):
                 errors.append(fe.forbidden("spec.healthCheckNodePort", "field is immutable"))
         return errors + _service_errors(new, old)
 
+    def canonicalize(self, obj: Object) -> None:
+        spec = obj.get("spec") or {}
+        if spec.get("type") == "ExternalName" and spec.get("internalTrafficPolicy") is not None:
+            obj["spec"] = {key: value for key, value in spec.items() if key != "internalTrafficPolicy"}
+
+    def subresource(self, name: str) -> Strategy:
+        return ServiceStatusStrategy(self) if name == "status" else super().subresource(name)
+
     def warnings(self, obj: Object, old: Object | None = None) -> list[str]:
         return _warnings(obj.get("spec") or {})
 
@@ -71,6 +80,25 @@ class ServiceStrategy(BuiltinStrategy):
             age(meta.get("creationTimestamp"), now),
             labels_text(spec.get("selector")),
         ]
+
+
+class ServiceStatusStrategy(StatusStrategy):
+    def validate_update(self, new: Object, old: Object) -> list[FieldError]:
+        errors = super().validate_update(new, old)
+        ingress, known = (
+            ((item.get("status") or {}).get("loadBalancer") or {}).get("ingress") or [] for item in (new, old)
+        )
+        place = "status.loadBalancer.ingress"
+        if ingress and (new.get("spec") or {}).get("type") != "LoadBalancer":
+            return [*errors, fe.forbidden(place, "may only be used when `spec.type` is 'LoadBalancer'")]
+        errors += ingress_status_errors(ingress, known, place)
+        for index, item in enumerate(ingress):
+            mode, field = item.get("ipMode"), f"{place}[{index}].ipMode"
+            if mode is not None and not item.get("ip"):
+                errors.append(fe.forbidden(field, "may not be specified when `ip` is not set"))
+            elif mode not in (None, "Proxy", "VIP"):
+                errors.append(fe.not_supported(field, mode, ("Proxy", "VIP")))
+        return errors
 
 
 def externally_accessible(spec: Object) -> bool:

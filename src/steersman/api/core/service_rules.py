@@ -121,6 +121,21 @@ def _kept_errors(key: str, spec: Object, before: Object, *, indexed: bool) -> li
     return errors
 
 
+def ingress_status_errors(ingress: Sequence[Object], known: Sequence[Object], place: str) -> list[FieldError]:
+    """The addresses and names that a load balancer is reached by; addresses that were there before stay valid."""
+    errors: list[FieldError] = []
+    before = [item.get("ip") or "" for item in known]
+    for index, item in enumerate(ingress):
+        if item.get("ip"):
+            errors += checks.ip(item["ip"], f"{place}[{index}].ip", before)
+        if name := item.get("hostname"):
+            errors += checks.dns_subdomain(name, f"{place}[{index}].hostname")
+            if checks.parse_ip(name) is not None:
+                text = "must be a DNS name, not an IP address"
+                errors.append(fe.invalid(f"{place}[{index}].hostname", name, text))
+    return errors
+
+
 def endpoint_ip_errors(address: str, field: str) -> list[FieldError]:
     """An address that traffic may be sent to."""
     parsed = checks.parse_ip(address)

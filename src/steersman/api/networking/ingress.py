@@ -10,8 +10,9 @@ from datetime import datetime
 from typing import Any
 
 from steersman.api import checks
-from steersman.api.builtin import BuiltinStrategy
-from steersman.api.strategy import Object
+from steersman.api.builtin import BuiltinStrategy, StatusStrategy
+from steersman.api.core.service_rules import ingress_status_errors
+from steersman.api.strategy import Object, Strategy
 from steersman.api.tables import age
 from steersman.apimachinery import field_errors as fe
 from steersman.apimachinery import names
@@ -47,6 +48,9 @@ class IngressStrategy(BuiltinStrategy):
     def validate_update(self, new: Object, old: Object) -> list[FieldError]:
         return [*self.validate_meta_update(new, old), *self.validate_meta(new), *self.validate_content(new)]
 
+    def subresource(self, name: str) -> Strategy:
+        return IngressStatusStrategy(self) if name == "status" else super().subresource(name)
+
     def warnings(self, obj: Object, old: Object | None = None) -> list[str]:
         return [_DEPRECATED] if old is None and CLASS_ANNOTATION in (obj["metadata"].get("annotations") or {}) else []
 
@@ -66,6 +70,15 @@ class IngressStrategy(BuiltinStrategy):
             "80, 443" if spec.get("tls") else "80",
             age(meta.get("creationTimestamp"), now),
         ]
+
+
+class IngressStatusStrategy(StatusStrategy):
+    def validate_update(self, new: Object, old: Object) -> list[FieldError]:
+        ingress, known = (
+            ((item.get("status") or {}).get("loadBalancer") or {}).get("ingress") or [] for item in (new, old)
+        )
+        errors = super().validate_update(new, old)
+        return errors + ingress_status_errors(ingress, known, "status.loadBalancer.ingress")
 
 
 class IngressClassStrategy(BuiltinStrategy):

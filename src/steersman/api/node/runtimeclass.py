@@ -35,7 +35,7 @@ class RuntimeClassStrategy(BuiltinStrategy):
     def validate_declared(self, new: Object, old: Object | None) -> list[FieldError]:
         handler = new.get("handler") or ""
         if old is not None and handler != (old.get("handler") or ""):
-            return [fe.invalid("handler", handler, "field is immutable")]
+            return [fe.invalid("handler", None, "field is immutable")]
         if not handler:
             return [fe.required("handler")]
         return [fe.invalid("handler", handler, text) for text in names.name_is_dns_label(handler, False)]

@@ -17,6 +17,7 @@ from steersman.apimachinery.field_errors import FieldError
 
 DEFAULT_CLASS = "storageclass.kubernetes.io/is-default-class"
 BETA_DEFAULT_CLASS = "storageclass.beta.kubernetes.io/is-default-class"
+_FIXED = ("parameters", "provisioner", "reclaimPolicy", "volumeBindingMode")
 _MAX_PARAMETERS, _MAX_SIZE = 512, 256 * 1024
 
 
@@ -36,19 +37,12 @@ class StorageClassStrategy(BuiltinStrategy):
         return errors + checks.one_of(obj.get("volumeBindingMode"), modes, "volumeBindingMode")
 
     def validate_declared(self, new: Object, old: Object | None) -> list[FieldError]:
-        return [] if new.get("provisioner") else [fe.required("provisioner")]
-
-    def validate_update(self, new: Object, old: Object) -> list[FieldError]:
-        errors = super().validate_update(new, old)
-        text = "updates to parameters are forbidden."
-        if (new.get("parameters") or {}) != (old.get("parameters") or {}):
-            errors.append(fe.forbidden("parameters", text))
-        if new.get("provisioner") != old.get("provisioner"):
-            errors.append(fe.forbidden("provisioner", "updates to provisioner are forbidden."))
-        if new.get("reclaimPolicy") != old.get("reclaimPolicy"):
-            errors.append(fe.forbidden("reclaimPolicy", "updates to reclaimPolicy are forbidden."))
-        mode, before = new.get("volumeBindingMode"), old.get("volumeBindingMode")
-        return errors + checks.immutable(mode, before, "volumeBindingMode")
+        if not new.get("provisioner"):
+            return [fe.required("provisioner")]
+        if old is None:
+            return []
+        changed = (key for key in _FIXED if (new.get(key) or None) != (old.get(key) or None))
+        return [fe.invalid(key, None, "field is immutable") for key in changed]
 
     def row(self, obj: Object, now: datetime) -> list[Any]:
         meta = obj["metadata"]
@@ -61,7 +55,7 @@ class StorageClassStrategy(BuiltinStrategy):
             obj.get("provisioner") or "",
             obj.get("reclaimPolicy") or "",
             obj.get("volumeBindingMode") or "",
-            "true" if obj.get("allowVolumeExpansion") else "false",
+            bool(obj.get("allowVolumeExpansion")),
             age(meta.get("creationTimestamp"), now),
         ]
 

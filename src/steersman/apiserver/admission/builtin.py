@@ -1,17 +1,19 @@
 """What admission adds to built-in objects: priorities, tolerations, protecting finalizers, default classes.
 
 Source: kubernetes `plugin/pkg/admission/{priority,defaulttolerationseconds,storage/storageobjectinuseprotection,
-storage/storageclass/setdefault,network/defaultingressclass,nodetaint}`.
+storage/storageclass/setdefault,
+storage/persistentvolume/resize,network/defaultingressclass,nodetaint}`.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
 
-from steersman.api.core.volume_kinds import BETA_CLASS, CLAIM_PROTECTION, VOLUME_PROTECTION
+from steersman.api.core.volume_kinds import BETA_CLASS, CLAIM_PROTECTION, VOLUME_PROTECTION, storage_class
 from steersman.api.networking.ingress import CLASS_ANNOTATION, DEFAULT_CLASS
 from steersman.api.scheduling.priorityclass import SYSTEM
 from steersman.api.storage.storageclass import is_default
+from steersman.apimachinery import quantity
 from steersman.apimachinery.errors import forbidden
 from steersman.apiserver.admission.chain import Attributes, Plugin
 from steersman.apiserver.strategy import Object
@@ -33,6 +35,7 @@ def builtin_plugins(look: Look) -> list[Plugin]:
         DefaultStorageClass(look),
         StorageProtection(),
         DefaultIngressClass(look),
+        ClaimResize(look),
     ]
 
 
@@ -165,6 +168,37 @@ class DefaultStorageClass:
         name = _newest(item for item in classes if is_default(item["metadata"].get("annotations") or {}))
         if name:
             claim["spec"] = {**spec, "storageClassName": name}
+
+
+class ClaimResize:
+    """A bound claim may ask for more only where its StorageClass says so."""
+
+    name = "PersistentVolumeClaimResize"
+
+    def __init__(self, look: Look) -> None:
+        self._look = look
+
+    async def admit(self, attributes: Attributes) -> None:
+        scope, new, old = attributes.scope, attributes.obj, attributes.old
+        if (scope.group, scope.resource) != ("", "persistentvolumeclaims") or new is None or old is None:
+            return
+        bound = (old.get("status") or {}).get("phase") == "Bound"
+        if attributes.subresource or not bound or not _size(old) < _size(new):
+            return
+        name = storage_class(new["metadata"], new.get("spec") or {})
+        entry = self._look("storage.k8s.io", "storageclasses").get(name) if name else None
+        same = name == storage_class(old["metadata"], old.get("spec") or {})
+        if entry is None or not same or not entry.decode().get("allowVolumeExpansion"):
+            why = (
+                "only dynamically provisioned pvc can be resized and the storageclass that provisions the pvc must "
+                "support resize"
+            )
+            raise forbidden("", "persistentvolumeclaims", attributes.name, why)
+
+
+def _size(claim: Object) -> quantity.Quantity:
+    requests = ((claim.get("spec") or {}).get("resources") or {}).get("requests") or {}
+    return quantity.parse(requests.get("storage") or "0")
 
 
 class DefaultIngressClass:
