@@ -6,6 +6,8 @@ import asyncio
 import signal
 import ssl
 import sys
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import Any, Self
 
@@ -90,11 +92,14 @@ class ServerProcess:
         """A client as administrator; the caller closes it."""
         return Client(load(kubeconfig=self.kubeconfig), **options)
 
-    def session(self, **options: Any) -> aiohttp.ClientSession:
-        """Plain HTTP as administrator; the caller closes it."""
+    @asynccontextmanager
+    async def session(self, **options: Any) -> AsyncIterator[aiohttp.ClientSession]:
+        """Plain HTTP as administrator."""
         headers = {"Authorization": f"Bearer {TOKEN}"}
         connector = aiohttp.TCPConnector(ssl=self.ssl, limit=0)
-        return aiohttp.ClientSession(self.url, headers=headers, connector=connector, **options)
+        async with aiohttp.ClientSession(self.url, headers=headers, connector=connector, **options) as session:
+            yield session
+            await connector.close(abort_ssl=True)
 
     async def __aenter__(self) -> Self:
         return await self.start()

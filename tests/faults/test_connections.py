@@ -12,6 +12,7 @@ from typing import Any
 import aiohttp
 import pytest
 
+from steersman.net.stream import ChunkedStream
 from steersman.store.sqlite import SQLiteStore
 
 from ..server_process import ServerProcess
@@ -48,32 +49,30 @@ async def test_clients_that_vanish(apiserver: Any, caplog: pytest.LogCaptureFixt
         f"GET {CONFIG_MAPS}?watch=1 HTTP/1.1\r\n{HEAD}\r\n",
     ]
     for part in parts * 5:
-        _, writer = await talk(apiserver, part)
+        _reader, writer = await talk(apiserver, part)
         writer.transport.abort()
-    hub, net = apiserver.plane.server.core.hub, apiserver.plane.server._http
+    net = apiserver.plane.server._http
     await until(lambda: net.connections == 0)
-    own = {watcher for channels in hub._channels.values() for c in channels.values() for watcher in c.watchers}
-    assert all(type(watcher.stream).__name__ != "ChunkedStream" for watcher in own)
+    assert not streams(apiserver)
     assert not [record for record in caplog.records if record.levelname in ("ERROR", "CRITICAL")]
     assert (await apiserver.request("GET", CONFIG_MAPS)).status == 200
 
 
 async def test_a_watcher_that_does_not_read_is_cut_off(apiserver: Any) -> None:
     """It holds up no writer and no other watcher, and what waits for it is bounded."""
-    core, net = apiserver.plane.server.core, apiserver.plane.server._http
-    _, lazy = await talk(
+    unread, lazy = await talk(
         apiserver, f"GET {CONFIG_MAPS}?watch=1&fieldSelector=metadata.name%3Dbig HTTP/1.1\r\n{HEAD}\r\n"
     )
     lazy.transport.pause_reading()
     async with apiserver.session() as session:
-        params = {"watch": "1", "resourceVersion": str(core.cache.revision)}
+        params = {"watch": "1", "resourceVersion": version(apiserver)}
         async with session.get(CONFIG_MAPS, params=params, read_bufsize=2**20) as watch:
-            await until(lambda: net.connections == 2)
+            await until(lambda: len(streams(apiserver)) == 2)
             content, versions = {"x": "y" * 900_000}, []
             async with session.post(CONFIG_MAPS, json=config_map("big", data=content)) as answer:
                 assert answer.status == 201
             seen = [await watch.content.readuntil(b"\n")]
-            assert net.connections == 3
+            assert len(streams(apiserver)) == 2
             for number in range(40):
                 patch = json.dumps({"metadata": {"labels": {"n": str(number)}}})
                 headers = {"Content-Type": "application/merge-patch+json"}
@@ -81,23 +80,32 @@ async def test_a_watcher_that_does_not_read_is_cut_off(apiserver: Any) -> None:
                     assert answer.status == 200
                     versions.append((await answer.json())["metadata"]["resourceVersion"])
                 seen.append(await watch.content.readuntil(b"\n"))
-                waiting = [w.stream.buffered for w in watchers(core) if hasattr(w.stream, "buffered")]
-                assert max(waiting, default=0) < 20_000_000
+                assert all(stream.buffered < 20_000_000 for stream in streams(apiserver))
             assert [json.loads(line)["object"]["metadata"]["resourceVersion"] for line in seen[1:]] == versions
-            await until(lambda: net.connections == 2)
+            await until(lambda: len(streams(apiserver)) == 1)
     lazy.transport.abort()
+    assert not unread.at_eof()
 
 
-def watchers(core: Any) -> list[Any]:
-    return [w for channels in core.hub._channels.values() for channel in channels.values() for w in channel.watchers]
+def streams(apiserver: Any) -> list[ChunkedStream]:
+    """The watches that clients have open over the network."""
+    channels = [channel for each in apiserver.plane.server.core.hub._channels.values() for channel in each.values()]
+    open_streams = [watcher.stream for channel in channels for watcher in channel.watchers]
+    return [stream for stream in open_streams if isinstance(stream, ChunkedStream)]
+
+
+def version(apiserver: Any) -> str:
+    return str(apiserver.plane.server.core.cache.revision)
 
 
 @pytest.mark.slow
 async def test_two_hundred_watchers_see_what_they_select(apiserver: Any) -> None:
     count = 200
 
+    start = version(apiserver)
+
     async def follow(session: aiohttp.ClientSession, number: int, opened: asyncio.Semaphore) -> list[str]:
-        params = {"watch": "1", "labelSelector": f"n in ({number},all)", "resourceVersion": version}
+        params = {"watch": "1", "labelSelector": f"n in ({number},all)", "resourceVersion": start}
         seen: list[str] = []
         async with session.get(CONFIG_MAPS, params=params) as answer:
             opened.release()
@@ -115,7 +123,6 @@ async def test_two_hundred_watchers_see_what_they_select(apiserver: Any) -> None
             assert answer.status == 201
 
     async with apiserver.session() as session:
-        version = str(apiserver.plane.server.core.cache.revision)
         opened = asyncio.Semaphore(0)
         tasks = [asyncio.create_task(follow(session, number, opened)) for number in range(count)]
         for _ in tasks:
@@ -129,10 +136,10 @@ async def test_two_hundred_watchers_see_what_they_select(apiserver: Any) -> None
     assert found == [[f"ADDED {number}", "ADDED all", "DELETED all"] for number in range(count)]
 
 
-async def watched(session: aiohttp.ClientSession, version: str, last: str) -> list[tuple[str, str]]:
+async def watched(session: aiohttp.ClientSession, after: str, last: str) -> list[tuple[str, str]]:
     """(type, name) of the events after a version, up to those of the object `last`; or [("ERROR", code)]."""
     seen: list[tuple[str, str]] = []
-    async with session.get(CONFIG_MAPS, params={"watch": "1", "resourceVersion": version}) as answer:
+    async with session.get(CONFIG_MAPS, params={"watch": "1", "resourceVersion": after}) as answer:
         if answer.status != 200:
             return [("ERROR", str(answer.status))]
         async for line in answer.content:
@@ -149,7 +156,7 @@ async def test_a_watch_resumes_from_before_a_restart(tmp_path: Path) -> None:
     async with ServerProcess(tmp_path) as server:
         async with server.session() as session:
             async with session.get(CONFIG_MAPS) as answer:
-                version = (await answer.json())["metadata"]["resourceVersion"]
+                before = (await answer.json())["metadata"]["resourceVersion"]
             for name in ("a", "b"):
                 async with session.post(CONFIG_MAPS, json=config_map(name)) as answer:
                     assert answer.status == 201
@@ -162,7 +169,7 @@ async def test_a_watch_resumes_from_before_a_restart(tmp_path: Path) -> None:
         async with server.session() as session, asyncio.timeout(10):
             async with session.post(CONFIG_MAPS, json=config_map("last")) as answer:
                 assert answer.status == 201
-            seen = await watched(session, version, "last")
+            seen = await watched(session, before, "last")
     assert [event for event in seen if event[1] != "kube-root-ca.crt"] == [
         ("ADDED", "a"),
         ("ADDED", "b"),
