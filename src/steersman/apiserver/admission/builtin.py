@@ -75,7 +75,7 @@ class Priority:
         if pod is None:
             return
         spec = dict(pod.get("spec") or {})
-        name, value, policy = self._resolve(spec.get("priorityClassName") or "")
+        name, value, policy = self._resolve(spec.get("priorityClassName") or "", attributes.name)
         if spec.get("priority") is not None and spec["priority"] != value:
             why = (
                 f"the integer value of priority ({spec['priority']}) must not be provided in pod spec; "
@@ -92,7 +92,7 @@ class Priority:
             spec["priorityClassName"] = name
         pod["spec"] = {**spec, "priority": value, "preemptionPolicy": policy}
 
-    def _resolve(self, name: str) -> tuple[str, int, str]:
+    def _resolve(self, name: str, pod: str) -> tuple[str, int, str]:
         """The class that counts ("" for none), its value and its preemption policy."""
         classes = self._look("scheduling.k8s.io", "priorityclasses")
         found: Object | None = None
@@ -100,7 +100,7 @@ class Priority:
             entry = classes.get(name)
             found = entry.decode() if entry else {"value": SYSTEM[name]} if name in SYSTEM else None
             if found is None:
-                raise forbidden("", "pods", "", f"no PriorityClass with name {name} was found")
+                raise forbidden("", "pods", pod, f"no PriorityClass with name {name} was found")
         else:
             defaults = [item for item in _all(classes, b'"globalDefault":true') if item.get("globalDefault")]
             found = min(defaults, key=lambda item: item.get("value") or 0, default=None)
