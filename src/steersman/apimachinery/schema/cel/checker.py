@@ -155,7 +155,7 @@ class _Checker:
         if decl is None:
             self.issue(node, f"unexpected failed resolution of '{type_name}'")
             return t.ERROR
-        found = decl.fields.get(name)
+        found = decl.field(name)
         if found is None or found.decl.type is None:
             self.issue(node, f"undefined field '{name}'")
             return t.ERROR

@@ -155,7 +155,7 @@ class ExpressionWriter(Writer):
             assert decl.element is not None
             text = self.let(f"{operand.text}.get({name!r}, MISSING)")
             return self.read(decl.element, text, f"read_entry({self.constant(decl.element, 'D')}, {text}, {name!r})")
-        field, child = decl.fields[name]
+        field, child = decl.known_field(name)
         text = self.let(f"{operand.text}.get({field!r})")
         if child.nullable and child.kind in _CLASSES:
             self.emit(f"if {text} is None: raise CelError({'no such key: ' + name!r})")
@@ -183,12 +183,12 @@ class ExpressionWriter(Writer):
         assert isinstance(name, Literal)
         decl = operand.decl
         if decl is not None and decl.kind == "object":
-            field, child = decl.fields[name.value]
+            field, child = decl.known_field(name.value)
             text = self.let(f"optional_field({self.constant(child, 'D')}, {operand.text}.get({field!r}))")
         else:
             text = self.let(f"optional_get({self.value(operand)}, {name.value!r})")
         self.raises = True
-        self.charge_text(f"({text} is not NONE)")
+        self.emit(f"c += {text} is not NONE")
         return Code(text, expr.type)
 
     def index(self, operand: Code, expr: Call) -> Code:
@@ -201,7 +201,7 @@ class ExpressionWriter(Writer):
         if expr.function == "_[?_]" or t.is_optional(operand.type):
             text = self.let(f"optional_get({self.value(operand)}, {self.value(key)})")
             if expr.function == "_[?_]":
-                self.charge_text(f"({text} is not NONE) - 1")
+                self.emit(f"c += ({text} is not NONE) - 1")
             return Code(text, expr.type)
         if decl is None or decl.element is None or key.type.kind not in ("int", "string"):
             return Code(self.let(f"get({self.value(operand)}, {self.value(key)})"), expr.type)
@@ -218,7 +218,7 @@ class ExpressionWriter(Writer):
         self.charge(1)
         decl = operand.decl
         if decl is not None and decl.kind == "object":
-            return Code(f"({operand.text}.get({decl.fields[expr.field].name!r}) is not None)", t.BOOL)
+            return Code(f"({operand.text}.get({decl.known_field(expr.field).name!r}) is not None)", t.BOOL)
         if decl is not None and decl.kind == "map":
             return Code(f"({expr.field!r} in {operand.text})", t.BOOL)
         self.raises = True

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from typing import Any
 
 from steersman.apimachinery.schema.cel import types as t
 from steersman.apimachinery.schema.cel.ast import Call, Expr, Literal
@@ -12,11 +13,13 @@ from steersman.apimachinery.schema.cel.costs import call_cost, regex_cost
 from steersman.apimachinery.schema.cel.dispatch import dispatcher
 from steersman.apimachinery.schema.cel.library import implementation
 from steersman.apimachinery.schema.cel.library.regex import compile_regex, find_all_with, find_with
+from steersman.apimachinery.schema.cel.values import Uint
 from steersman.apimachinery.schema.cel.writer import Code
 
 _INT_LIMITS = ("-9223372036854775808", "9223372036854775807")
 _IDENTICAL = frozenset({"int", "string", "bool", "uint", "bytes", "double", "timestamp", "duration"})
 _ONE_UNIT = frozenset({"int", "bool", "uint", "double", "timestamp", "duration", "null_type", "type"})
+_HASHED = frozenset({int, Uint, float, str, bool})
 _OPAQUE = frozenset({t.QUANTITY, t.URL, t.NAMED_FORMAT, t.SEMVER, t.IP, t.CIDR})
 _COMPARISONS = {
     "_<_": ("<", "less"),
@@ -31,12 +34,21 @@ class CallWriter(ExpressionWriter):
     """Adds operators and function calls."""
 
     def call(self, expr: Call) -> Code:
+        # one unit ahead of the arguments, which may raise: upstream charges for the call all the same
+        self.charge(1)
         special = _SPECIAL.get(expr.function)
         if special is not None:
             done = special(self, expr)
             if done is not None:
                 return done
         return self.general_call(expr)
+
+    def price(self, units: int) -> None:
+        """What the current call costs; one unit is charged already."""
+        self.charge(units - 1)
+
+    def price_text(self, text: str) -> None:
+        self.emit(f"c += {text} - 1")
 
     def general_call(self, expr: Call) -> Code:
         """Call the implementation of the overload, or have it chosen by the arguments at run time."""
@@ -52,9 +64,9 @@ class CallWriter(ExpressionWriter):
     def charge_call(self, expr: Call, args: list[str], result: str) -> None:
         cost = call_cost(expr.function, expr.overloads[0] if len(expr.overloads) == 1 else "")
         if isinstance(cost, int):
-            self.charge(cost)
+            self.price(cost)
         else:
-            self.charge_text(f"{self.constant(cost, 'C')}({result}{''.join(f', {arg}' for arg in args)})")
+            self.price_text(f"{self.constant(cost, 'C')}({result}{''.join(f', {arg}' for arg in args)})")
 
     # -- equality and order
 
@@ -72,31 +84,33 @@ class CallWriter(ExpressionWriter):
         self.raises = True
         result = self.let(f"{'equal' if equal else 'not_equal'}({a}, {b})")
         if equal and first.type in _OPAQUE:
-            self.charge(1)
+            self.price(1)
         else:
-            self.charge_text(f"smaller_size({a}, {b})")
+            self.price_text(f"smaller_size({a}, {b})")
         return Code(result, t.BOOL)
 
     def charge_sizes(self, first: Expr, second: Expr, left: str, right: str) -> None:
         """A tenth of the smaller size, rounded up, for strings and bytes; 1 for all else."""
         if first.type.kind not in ("string", "bytes"):
-            self.charge(1)
+            self.price(1)
             return
         known = [len(each.value) if isinstance(each, Literal) else None for each in (first, second)]
         if known[0] is not None and known[1] is not None:
-            self.charge((min(known[0], known[1]) + 9) // 10)
+            self.price((min(known[0], known[1]) + 9) // 10)
             return
         if known[0] is None and known[1] is None:
             a, b = self.let(f"len({left})"), self.let(f"len({right})")
-            self.charge_text(f"(({a} if {a} < {b} else {b}) + 9) // 10")
+            self.price_text(f"(({a} if {a} < {b} else {b}) + 9) // 10")
             return
         length = known[0] if known[0] is not None else known[1] or 0
         other = right if known[0] is not None else left
         if length <= 10:
             if length:
-                self.charge_text(f"(len({other}) > 0)")
+                self.price_text(f"(len({other}) > 0)")
+            else:
+                self.price(0)
             return
-        self.charge_text(f"(min(len({other}), {length}) + 9) // 10")
+        self.price_text(f"(min(len({other}), {length}) + 9) // 10")
 
     def comparison(self, expr: Call) -> Code:
         first, second = expr.args
@@ -110,9 +124,9 @@ class CallWriter(ExpressionWriter):
         self.raises = True
         result = self.let(f"{function}({left}, {right})")
         if kinds <= _ONE_UNIT:
-            self.charge(1)
+            self.price(1)
         else:
-            self.charge_text(f"smaller_size({left}, {right})")
+            self.price_text(f"smaller_size({left}, {right})")
         return Code(result, t.BOOL)
 
     # -- arithmetic
@@ -124,25 +138,25 @@ class CallWriter(ExpressionWriter):
         self.raises = True
         symbol = expr.function[1]
         if kinds == {"int"} and symbol in "+-*":
-            self.charge(1)
+            self.price(1)
             result = self.let(f"{left} {symbol} {right}")
             low, high = _INT_LIMITS
             self.emit(f"if not {low} <= {result} <= {high}: checked_int({result})")
             return Code(result, expr.type)
         if kinds <= {"string", "bytes"} and len(kinds) == 1:
             result = self.let(f"{left} + {right}")
-            self.charge_text(f"(len({result}) + 9) // 10")
+            self.price_text(f"(len({result}) + 9) // 10")
             return Code(result, expr.type)
         result = self.let(f"{_ARITHMETIC[expr.function]}({left}, {right})")
         if symbol == "+" and any(map(is_dyn, (first.type, second.type))) and len(expr.overloads) > 1:
-            self.charge(1)
+            self.price(1)
         else:
             self.charge_call(expr, [left, right], result)
         return Code(result, expr.type)
 
     def negation(self, expr: Call) -> Code:
         text = self.write_value(expr.args[0])
-        self.charge(1)
+        self.price(1)
         if expr.function == "!_" and expr.args[0].type.kind == "bool":
             return Code(f"(not {text})", t.BOOL)
         self.raises = True
@@ -154,10 +168,8 @@ class CallWriter(ExpressionWriter):
         needle, haystack = expr.args
         if is_constant(haystack) and haystack.type.kind == "list":
             members = constant_value(haystack)
-            kind = needle.type.kind
-            if kind in ("int", "string") and all(each.__class__ in (int, str) for each in members):
-                text = self.write_value(needle)
-                return Code(f"({text} in {self.constant(frozenset(members))})", t.BOOL)
+            if all(each.__class__ in _HASHED for each in members):
+                return self.constant_membership(needle, members)
         text = self.write_value(needle)
         container = self.write(haystack)
         self.raises = True
@@ -166,24 +178,35 @@ class CallWriter(ExpressionWriter):
             plain = decl.kind == "map" or decl.element.kind in ("int", "string")
             if plain and needle.type.kind in ("int", "string"):
                 if decl.kind == "list":
-                    self.charge_text(f"len({container.text})")
+                    self.price_text(f"len({container.text})")
                 else:
-                    self.charge(1)
+                    self.price(1)
                 return Code(f"({text} in {container.text})", t.BOOL)
         value = self.let(self.value(container))
         result = self.let(f"contains({text}, {value})")
         if haystack.type.kind == "list":
-            self.charge_text(f"actual_size({value})")
+            self.price_text(f"actual_size({value})")
         else:
-            self.charge(1)
+            self.price(1)
         return Code(result, t.BOOL)
+
+    def constant_membership(self, needle: Expr, members: list[Any]) -> Code:
+        """Upstream makes a set of such members, which costs nothing to ask."""
+        self.price(0)
+        if not members:
+            return Code("False", t.BOOL)
+        text = self.write_value(needle)
+        if needle.type.kind in ("int", "string") and all(each.__class__ in (int, str) for each in members):
+            return Code(f"({text} in {self.constant(frozenset(members))})", t.BOOL)
+        self.raises = True
+        return Code(self.let(f"contains({text}, {self.constant(members)})"), t.BOOL)
 
     def size(self, expr: Call) -> Code | None:
         operand = expr.target or expr.args[0]
         if operand.type.kind not in ("string", "bytes", "list", "map"):
             return None
         code = self.write(operand)
-        self.charge(1)
+        self.price(1)
         self.raises = True
         return Code(f"len({code.text})", t.INT)
 
@@ -194,13 +217,13 @@ class CallWriter(ExpressionWriter):
         text, part = self.write_value(expr.target), self.write_value(expr.args[0])
         self.raises = True
         if expr.function == "contains":
-            self.charge_text(f"((len({text}) + 9) // 10) * ((len({part}) + 9) // 10)")
+            self.price_text(f"((len({text}) + 9) // 10) * ((len({part}) + 9) // 10)")
             return Code(f"({part} in {text})", t.BOOL)
         literal = expr.args[0]
         if isinstance(literal, Literal):
-            self.charge((len(literal.value) + 9) // 10)
+            self.price((len(literal.value) + 9) // 10)
         else:
-            self.charge_text(f"(len({part}) + 9) // 10")
+            self.price_text(f"(len({part}) + 9) // 10")
         return Code(f"{text}.{'startswith' if expr.function == 'startsWith' else 'endswith'}({part})", t.BOOL)
 
     def regex(self, expr: Call) -> Code | None:
@@ -214,7 +237,7 @@ class CallWriter(ExpressionWriter):
             return None
         text = self.write_value(subject)
         self.raises = True
-        self.charge_text(f"((len({text}) + 10) // 10) * {regex_cost(len(constant_value(pattern)))}")
+        self.price_text(f"((len({text}) + 10) // 10) * {regex_cost(len(constant_value(pattern)))}")
         if expr.function == "matches":
             return Code(self.let(f"{self.constant(regex.matches, 'F')}({text})"), t.BOOL)
         if expr.function == "find":
@@ -226,6 +249,7 @@ class CallWriter(ExpressionWriter):
         """or and orValue: the second is evaluated only if need be, and neither costs anything."""
         if expr.target is None or len(expr.args) != 1:
             return None
+        self.price(0)
         operand = self.write_value(expr.target)
         if is_dyn(expr.target.type):
             self.emit(f"if {operand}.__class__ is not Optional: raise no_such_overload()")
@@ -243,8 +267,7 @@ class CallWriter(ExpressionWriter):
         if expr.function != "dyn" and (kind != expr.function or kind not in _IDENTICAL):
             return None
         code = self.write(operand)
-        self.charge_call(expr, [], "None") if expr.function == "dyn" else self.charge(1)
-        return code._replace(type=expr.type)
+        return Code(self.value(code), expr.type)
 
 
 _Special = Callable[[CallWriter, Call], Code | None]

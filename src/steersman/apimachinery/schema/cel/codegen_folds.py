@@ -180,14 +180,15 @@ class FoldWriter(CallWriter):
             inner = step.args[1]
             assert isinstance(inner, Call)
             step = inner
-        result, error, first = self.name(), self.name("e"), self.name("e")
+        result, error, judging = self.name(), self.name("e"), self.name()
         self.emit(f"{result} = {'{}' if isinstance(expr.initial, MapExpr) else '[]'}")
-        self.emit(f"{error} = {first} = None")
+        self.emit(f"{error} = None")
         self.begin(header, lines, 0)
         self.indent += 1
         if condition is not None:
+            self.emit(f"{judging} = True")
             self.place(condition)
-            self.emit(f"{first} = {error}")
+            self.emit(f"{judging} = False")
             self.open(f"if {condition.code.text}:")
         self.append(result, step, names)
         if condition is not None:
@@ -195,7 +196,8 @@ class FoldWriter(CallWriter):
         self.flush()
         self.indent -= 1
         # an error of the condition replaces the one before, others do not
-        self.end(f"{error} = {error} or x" if condition is None else f"{error} = x if {first} is {error} else {error}")
+        replaces = "" if condition is None else f" if {judging} or not {error} else {error}"
+        self.end(f"{error} = {error} or x" if condition is None else f"{error} = x{replaces}")
         self.emit(f"if {error}: raise {error}")
         self.charge(1)
         self.raises = True

@@ -8,8 +8,9 @@ from __future__ import annotations
 from typing import Any
 
 from steersman.apimachinery.schema.cel.ast import Call, Expr, Ident, ListExpr, Literal, MapExpr, Select
+from steersman.apimachinery.schema.cel.dispatch import dispatcher
 from steersman.apimachinery.schema.cel.library import implementation
-from steersman.apimachinery.schema.cel.values import map_key
+from steersman.apimachinery.schema.cel.values import checked_key
 
 _CONVERSIONS = frozenset(["bool", "bytes", "double", "duration", "dyn", "int", "string", "timestamp", "type", "uint"])
 
@@ -27,7 +28,7 @@ def is_constant(expr: Expr) -> bool:
     if isinstance(expr, MapExpr):
         return all(not e.optional and is_constant(e.key) and is_constant(e.value) for e in expr.entries)
     if isinstance(expr, Call) and expr.function in _CONVERSIONS:
-        return expr.target is None and len(expr.args) == 1 and len(expr.overloads) == 1 and is_constant(expr.args[0])
+        return expr.target is None and len(expr.args) == 1 and is_constant(expr.args[0])
     return False
 
 
@@ -43,6 +44,9 @@ def constant_value(expr: Expr) -> Any:
     if isinstance(expr, ListExpr):
         return list(map(constant_value, expr.elements))
     if isinstance(expr, MapExpr):
-        return {map_key(constant_value(entry.key)): constant_value(entry.value) for entry in expr.entries}
+        return {checked_key(constant_value(entry.key)): constant_value(entry.value) for entry in expr.entries}
     assert isinstance(expr, Call)
-    return implementation(expr.overloads[0])(constant_value(expr.args[0]))
+    argument = expr.args[0]
+    exact = len(expr.overloads) == 1 and argument.type.kind != "dyn"
+    convert = implementation(expr.overloads[0]) if exact else dispatcher(expr.function, False)
+    return convert(constant_value(argument))

@@ -14,7 +14,9 @@ from steersman.apimachinery.schema.cel.library import Function, implementation
 from steersman.apimachinery.schema.cel.types import Type
 from steersman.apimachinery.schema.cel.values import (
     MISSING,
+    Duration,
     Optional,
+    Timestamp,
     is_list,
     is_map,
     items_of,
@@ -24,6 +26,9 @@ from steersman.apimachinery.schema.cel.values import (
 
 # functions that look at their arguments themselves, and so do not name the types in their error
 _UNGUARDED = frozenset({"contains", "startsWith", "endsWith"})
+# functions whose overloads are told apart by the number of arguments alone
+_COUNTED = frozenset({"flatten"})
+_RECEIVERS = frozenset({str, Timestamp, Duration})
 # functions with one implementation for all kinds of arguments that have a trait
 _SINGLETONS = frozenset({"size", "matches", "type", "dyn"})
 
@@ -35,9 +40,9 @@ def dispatcher(function: str, member: bool) -> Function:
 
     def call(*args: Any) -> Any:
         for overload in overloads:
-            if _fits(overload, args):
+            if _fits(overload, args, function in _COUNTED):
                 return implementation(overload.id)(*args)
-        if function in _UNGUARDED:
+        if function in _UNGUARDED or (function in _SINGLETONS and args[0].__class__ in _RECEIVERS):
             raise no_such_overload()
         if function in _SINGLETONS:
             raise no_such_overload(function)
@@ -46,8 +51,8 @@ def dispatcher(function: str, member: bool) -> Function:
     return call
 
 
-def _fits(overload: Overload, args: tuple[Any, ...]) -> bool:
-    return len(overload.args) == len(args) and all(map(_is_of, args, overload.args))
+def _fits(overload: Overload, args: tuple[Any, ...], counted: bool) -> bool:
+    return len(overload.args) == len(args) and (counted or all(map(_is_of, args, overload.args)))
 
 
 def _is_of(value: Any, wanted: Type) -> bool:

@@ -163,29 +163,26 @@ class ListValue(ListLike):
             return mine == theirs
         return all(map(equal, self.items(), items_of(other)))
 
-    def plus(self, other: Any) -> list[Any]:
+    def plus(self, other: Any) -> Any:
         if not is_list(other):
             raise no_such_overload()
         kind = self.decl.node.list_type
+        added = items_of(other)
+        if kind not in ("set", "map"):
+            return self.items() + added
         if kind == "set":
-            members = {_set_key(item): item for item in self.items() + items_of(other)}
-            return list(members.values())
-        if kind != "map":
-            return self.items() + items_of(other)
-        merged = {self._key(item): item for item in self.items()}
-        for item in items_of(other):
-            merged[self._key(item)] = item
-        return list(merged.values())
+            members: dict[Any, Any] = {}
+            for item in self.items() + added:
+                members.setdefault(_set_key(item), item)
+            return MergedList(list(members.values()), self.decl)
+        return MergedList(list({self._key(item): item for item in self.items() + added}.values()), self.decl)
 
     def _key(self, item: Any) -> Any:
         """What identifies an item of a map-type list."""
-        raw = item.raw if isinstance(item, ObjectValue) else item
-        if not isinstance(raw, dict):
+        if not is_map(item):
             raise CelError("unexpected data format for element of array with x-kubernetes-list-type=map")
-        values = [raw.get(name) for name in self.decl.node.list_keys]
-        if any(isinstance(value, (dict, list)) for value in values):
-            raise no_such_overload()
-        return tuple((type(value), value) for value in values)
+        values = [find(item, escape(name) or name) for name in self.decl.node.list_keys]
+        return tuple(map(_set_key, values))
 
     def _same_entries(self, other: Any) -> bool:
         mine = {self._key(item): item for item in self.items()}
@@ -196,6 +193,16 @@ class ListValue(ListLike):
                 return False
             seen.add(key)
         return len(seen) == len(mine)
+
+
+class MergedList(ListValue):
+    """What `+` makes of lists of type set or map: a list that compares as they do."""
+
+    __slots__ = ()
+
+    def __init__(self, items: list[Any], decl: Decl) -> None:
+        super().__init__(items, decl)
+        self._items = items
 
 
 class Preserved(Opaque):

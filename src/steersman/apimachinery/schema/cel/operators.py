@@ -183,7 +183,7 @@ def subtract(left: Any, right: Any) -> Any:
     kind, other = left.__class__, right.__class__
     if kind is Timestamp:
         if other is Timestamp:
-            return Duration.checked(left.nanos - right.nanos)
+            return Duration(checked_int(left.nanos - right.nanos))
         if other is Duration:
             return Timestamp.checked(left.nanos - right.nanos, left.offset)
         raise no_such_overload()

@@ -38,12 +38,12 @@ from steersman.apimachinery.schema.cel.values import (
     NONE,
     Optional,
     actual_size,
+    checked_key,
     find,
     get,
     is_list,
     is_map,
     items_of,
-    map_key,
     pairs_of,
     show,
 )
@@ -88,13 +88,6 @@ def set_optional(entries: dict[Any, Any], key: Any, value: Any) -> None:
         raise CelError(f"cannot initialize optional entry '{show(key)}' from non-optional value {show(value)}")
     if value.item is not MISSING:
         entries[key] = value.item
-
-
-def checked_key(key: Any) -> Any:
-    """How a dict holds a key; lists and maps are no keys."""
-    if is_list(key) or is_map(key):
-        raise CelError("unsupported key type")
-    return map_key(key)
 
 
 def insert_key(entries: dict[Any, Any], key: Any, value: Any) -> None:

@@ -9,7 +9,7 @@ from collections.abc import Mapping
 from typing import Any, Final, NamedTuple
 
 from steersman.apimachinery.schema.cel import types as t
-from steersman.apimachinery.schema.cel.escaping import escape
+from steersman.apimachinery.schema.cel.escaping import RESERVED, escape
 from steersman.apimachinery.schema.cel.types import Type
 from steersman.apimachinery.schema.structural import Node
 
@@ -48,6 +48,19 @@ class Decl:
         self.fields: dict[str, Field] = {}
         self.raw_fields: dict[str, Decl] = {}
         self.element: Decl | None = None
+
+    def field(self, identifier: str) -> Field | None:
+        """The field that an identifier names; reserved words need no escape after a dot."""
+        found = self.fields.get(identifier)
+        if found is None and identifier in RESERVED:
+            found = self.fields.get(f"__{identifier}__")
+        return found
+
+    def known_field(self, identifier: str) -> Field:
+        """The field that an identifier of a checked expression names."""
+        found = self.field(identifier)
+        assert found is not None
+        return found
 
     def child(self, name: str) -> Decl | None:
         """The declaration at a field or key of the data."""

@@ -46,6 +46,9 @@ _SCHEMA_TIME = re.compile(
 )
 _DATE = re.compile(r"([0-9]{4})-([0-9]{2})-([0-9]{2})")
 _EPOCH = datetime(1970, 1, 1)
+_CYCLE = 146097 * 86400
+"""Seconds of 400 years."""
+_EARLIEST, _LATEST = -62135596800 + 172800, 253402300799 - 172800
 
 
 def parse_duration(text: str) -> Duration | None:
@@ -159,14 +162,19 @@ def format_timestamp(value: Timestamp) -> str:
     return f"{local.isoformat(timespec='seconds')}{fraction}{zone}"
 
 
-def in_zone(value: Timestamp, zone: str = "UTC") -> datetime:
-    """The time in a zone: an IANA name, or an offset such as `-08:00`. Raises CelError for an unknown zone."""
-    seconds, nanos = divmod(value.nanos, SECOND)
-    moment = datetime(1970, 1, 1, tzinfo=UTC) + timedelta(seconds=seconds, microseconds=nanos // 1000)
-    try:
-        return moment.astimezone(_zone(zone))
-    except (OverflowError, ValueError):
-        raise CelError("timestamp overflow") from None
+def in_zone(value: Timestamp, zone: str = "UTC") -> tuple[datetime, int]:
+    """The time in a zone (an IANA name, or an offset such as `-08:00`), and what to add to its year.
+
+    The calendar repeats after 400 years: so it is the same where the year in that zone is 0 or 10000. Raises CelError
+    for an unknown zone.
+    """
+    seconds = value.nanos // SECOND
+    shift = 0
+    if not _EARLIEST <= seconds <= _LATEST:
+        shift = -1 if seconds < 0 else 1
+        seconds -= shift * _CYCLE
+    moment = datetime(1970, 1, 1, tzinfo=UTC) + timedelta(seconds=seconds)
+    return moment.astimezone(_zone(zone)), 400 * shift
 
 
 def _zone(name: str) -> tzinfo:

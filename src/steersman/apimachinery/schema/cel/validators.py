@@ -9,8 +9,8 @@ from collections.abc import Iterator
 
 from steersman.apimachinery.schema.cel import types as t
 from steersman.apimachinery.schema.cel.ast import Call, Expr, ListExpr, Literal, MapExpr
+from steersman.apimachinery.schema.cel.dispatch import dispatcher
 from steersman.apimachinery.schema.cel.errors import CelError, Issue
-from steersman.apimachinery.schema.cel.library import implementation
 from steersman.apimachinery.schema.cel.library.formatting import FormatError, check_format
 from steersman.apimachinery.schema.cel.library.regex import RegexError, compile_regex
 from steersman.apimachinery.schema.cel.types import Type
@@ -52,7 +52,7 @@ def _is_valid(call: Call) -> bool:
         return True
     try:
         if call.function != "matches":
-            implementation(call.overloads[0])(argument.value)
+            dispatcher(call.function, False)(argument.value)
         elif argument.value.__class__ is str:
             compile_regex(argument.value)
     except (CelError, RegexError):

@@ -137,7 +137,7 @@ class ListLike:
     def equals(self, other: Any) -> bool:
         raise NotImplementedError
 
-    def plus(self, other: Any) -> list[Any]:
+    def plus(self, other: Any) -> Any:
         raise NotImplementedError
 
 
@@ -195,6 +195,19 @@ _TYPES: dict[type, t.Type] = {
 }
 
 
+_GO_NAMES = {
+    bool: "Bool",
+    int: "Int",
+    Uint: "Uint",
+    float: "Double",
+    str: "String",
+    bytes: "Bytes",
+    type(None): "Null",
+    Duration: "Duration",
+    Timestamp: "Timestamp",
+}
+
+
 def type_of(value: Any) -> t.Type:
     """The run-time type of a value, without parameters."""
     known = _TYPES.get(value.__class__)
@@ -225,7 +238,13 @@ def items_of(value: Any) -> list[Any]:
         return value.items()
     if isinstance(value, MapLike):
         return value.keys()
-    raise CelError(f"got '{type_of(value)}', expected iterable type")
+    raise CelError(f"got '{_go_type(value)}', expected iterable type")
+
+
+def _go_type(value: Any) -> str:
+    """Upstream's own name for the type of a value."""
+    name = {Optional: "*types.Optional", t.Type: "*types.Type"}.get(value.__class__)
+    return name or f"types.{_GO_NAMES.get(value.__class__, 'Object')}"
 
 
 def pairs_of(value: Any) -> list[tuple[Any, Any]]:
@@ -236,7 +255,7 @@ def pairs_of(value: Any) -> list[tuple[Any, Any]]:
         return [(key_value(key), item) for key, item in value.items()]
     if isinstance(value, MapLike):
         return [(key, value.find(key)) for key in value.keys()]  # noqa: SIM118 (no mapping)
-    raise CelError(f"unsupported comprehension range type: {type_of(value)}")
+    raise CelError(f"unsupported comprehension range type: {_go_type(value)}")
 
 
 def find(container: Any, key: Any) -> Any:
@@ -261,6 +280,13 @@ def find(container: Any, key: Any) -> Any:
     return MISSING
 
 
+def checked_key(key: Any) -> Any:
+    """How a dict holds a key; lists and maps are no keys."""
+    if is_list(key) or is_map(key):
+        raise CelError("unsupported key type")
+    return map_key(key)
+
+
 def list_index(key: Any) -> int:
     """A list index: an integer, or a number that is one."""
     if key.__class__ is int or key.__class__ is Uint:
@@ -274,6 +300,11 @@ def list_index(key: Any) -> int:
 
 def get(container: Any, key: Any) -> Any:
     """`container[key]`; a missing key or index is an error."""
+    if container.__class__ is Optional:
+        if container.item is MISSING:
+            return container
+        value = find(container.item, key)
+        return NONE if value is MISSING else Optional(value)
     value = find(container, key)
     if value is not MISSING:
         return value

@@ -44,6 +44,7 @@ class Writer:
         self.blocks = 1
         self.raises = False
         self._pending = 0
+        self._mark = 0
         self._names = 0
         self._known: dict[int, str] = {}
 
@@ -70,19 +71,14 @@ class Writer:
         return name
 
     def charge(self, units: int) -> None:
-        """Add a known cost."""
+        """Add a known cost, ahead of what may raise: upstream charges for steps that an error came from, too."""
+        if not self._pending:
+            self._mark = len(self.lines)
         self._pending += units
-
-    def charge_text(self, text: str) -> None:
-        """Add a cost that is computed while the expression runs."""
-        if self._pending:
-            text = f"{text} + {self._pending}"
-            self._pending = 0
-        self.emit(f"c += {text}")
 
     def flush(self) -> None:
         if self._pending:
-            self.emit(f"c += {self._pending}")
+            self.lines.insert(self._mark, (self.indent, f"c += {self._pending}"))
             self._pending = 0
 
     def open(self, header: str, *, counts: bool = False) -> None:

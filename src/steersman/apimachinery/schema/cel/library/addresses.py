@@ -133,7 +133,7 @@ def _hex_length(rest: str, text: str) -> int:
     while length < len(rest) and rest[length] in "0123456789abcdefABCDEF":
         length += 1
         if length > 4:
-            raise _fail(text, "each group must have 4 or fewer digits", rest)
+            raise _fail(text, "each group must have 4 or less digits", rest)
     if not length:
         raise _fail(text, "each colon-separated field must have at least one digit", rest)
     return length

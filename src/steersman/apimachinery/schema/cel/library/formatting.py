@@ -96,7 +96,7 @@ def check_format(text: str, args: Sequence[Expr]) -> int:
         _check_clause(args[index], verb.lower())
         return ""
 
-    _interpolate(text, len(args), clause)
+    _interpolate(text, len(args), clause, checking=True)
     return used
 
 
@@ -119,7 +119,9 @@ def _culprit(arg: Expr) -> Expr | None:
     return None
 
 
-def _interpolate(text: str, count: int, clause: Callable[[int, str, int | None], str]) -> str:
+def _interpolate(
+    text: str, count: int, clause: Callable[[int, str, int | None], str], *, checking: bool = False
+) -> str:
     out = []
     at = used = 0
     while at < len(text):
@@ -130,10 +132,11 @@ def _interpolate(text: str, count: int, clause: Callable[[int, str, int | None],
             out.append("%")
             at += 2
         else:
-            if used >= count:
-                raise FormatError(f"index {used} out of range")
+            problems = [f"index {used} out of range"] if used >= count else []
             if at + 1 >= len(text):
-                raise FormatError("unexpected end of string")
+                problems.insert(0 if checking else len(problems), "unexpected end of string")
+            if problems:
+                raise FormatError(problems[0])
             verb, precision, at = _read_clause(text, at + 1)
             out.append(clause(used, verb, precision))
             used += 1

@@ -12,7 +12,7 @@ from urllib.parse import unquote_to_bytes
 
 from steersman._util.gotext import quote
 from steersman.apimachinery.schema.cel import types as t
-from steersman.apimachinery.schema.cel.errors import CelError
+from steersman.apimachinery.schema.cel.errors import CelError, no_such_overload
 from steersman.apimachinery.schema.cel.library import Function
 from steersman.apimachinery.schema.cel.library.addresses import AddressError, parse_address, parse_prefix
 from steersman.apimachinery.schema.cel.library.go_urls import GoUrl, UrlError, parse_request_uri, parse_url
@@ -116,6 +116,14 @@ def _contains_ip(cidr: Cidr, ip: Ip) -> bool:
     return ip.address.version == cidr.address.version and ip.address in cidr.network()
 
 
+def _contains_ip_text(cidr: Cidr, text: str) -> bool:
+    try:
+        return _contains_ip(cidr, _string_to_ip(text))
+    except CelError:
+        # upstream looks for an address in the error, and finds none
+        raise no_such_overload() from None
+
+
 def _contains_cidr(cidr: Cidr, other: Cidr) -> bool:
     if cidr.address.version != other.address.version:
         return False
@@ -180,7 +188,7 @@ OVERLOADS: dict[str, Function] = {
     "is_ip": _succeeds(_parse_ip),
     "ip_to_string": lambda ip: format_ip(ip.address),
     "string_to_cidr": _string_to_cidr,
-    "cidr_contains_ip_string": lambda cidr, text: _contains_ip(cidr, _string_to_ip(text)),
+    "cidr_contains_ip_string": _contains_ip_text,
     "cidr_contains_ip_ip": _contains_ip,
     "cidr_contains_cidr_string": lambda cidr, text: _contains_cidr(cidr, _string_to_cidr(text)),
     "cidr_contains_cidr": _contains_cidr,

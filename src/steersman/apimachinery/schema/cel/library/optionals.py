@@ -10,10 +10,12 @@ from typing import Any
 from steersman.apimachinery.schema.cel.errors import CelError
 from steersman.apimachinery.schema.cel.library import Function
 from steersman.apimachinery.schema.cel.values import (
+    MIN_TIME,
     MISSING,
     NONE,
     Duration,
     Optional,
+    Timestamp,
     is_list,
     is_map,
     items_of,
@@ -28,6 +30,8 @@ def _of_non_zero(value: Any) -> Optional:
         return Optional(value) if len(value) else NONE
     if value.__class__ is Duration:
         return Optional(value) if value.nanos else NONE
+    if value.__class__ is Timestamp:
+        return Optional(value) if value.nanos != MIN_TIME else NONE
     return Optional(value)
 
 

@@ -35,7 +35,9 @@ class SemverValue(Opaque):
 
 
 def _number(text: str, what: str) -> int:
-    if not text or not set(text) <= _DIGITS:
+    if not text:
+        raise CelError('strconv.ParseUint: parsing "": invalid syntax')
+    if not set(text) <= _DIGITS:
         raise CelError(f"Invalid character(s) found in {what} number {quote(text)}")
     if len(text) > 1 and text[0] == "0":
         raise CelError(f"{what.capitalize()} number must not contain leading zeroes {quote(text)}")

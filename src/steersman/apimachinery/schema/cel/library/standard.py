@@ -154,9 +154,14 @@ def to_text(value: Any) -> str:
 
 def _part(read: Callable[[datetime], int]) -> Function:
     def part(moment: Timestamp, zone: str = "UTC") -> int:
-        return read(in_zone(moment, zone))
+        return read(in_zone(moment, zone)[0])
 
     return part
+
+
+def _year(moment: Timestamp, zone: str = "UTC") -> int:
+    local, shift = in_zone(moment, zone)
+    return local.year + shift
 
 
 def _milliseconds(moment: Timestamp, zone: str = "UTC") -> int:
@@ -173,7 +178,7 @@ def _truncated(unit: int) -> Function:
 
 
 _PARTS: dict[str, Function] = {
-    "year": _part(lambda moment: moment.year),
+    "year": _year,
     "month": _part(lambda moment: moment.month - 1),
     "day_of_year": _part(lambda moment: moment.timetuple().tm_yday - 1),
     "day_of_month": _part(lambda moment: moment.day - 1),
