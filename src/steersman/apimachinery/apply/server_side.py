@@ -108,9 +108,13 @@ def apply(
 
 
 def _check_kind(config: Object, api_version: str, kind: str) -> None:
-    sent_version, sent_kind = config.get("apiVersion") or "", config.get("kind") or ""
+    sent_version, sent_kind = _text(config.get("apiVersion")), _text(config.get("kind"))
     if (sent_version, sent_kind) != (api_version, kind):
         raise BadRequest(f"invalid object type: {_type_name(sent_version, sent_kind)}")
+
+
+def _text(value: Any) -> str:
+    return value if isinstance(value, str) else ""
 
 
 def _type_name(api_version: str, kind: str) -> str:
@@ -140,7 +144,8 @@ class _Apply(Update):
         for what, obj, duplicates in (("patch", patch, False), ("live", live, True)):
             wrong = validate(self.view, obj, allow_duplicates=duplicates)
             if wrong:
-                meta = obj.get("metadata") or {}
+                meta = obj.get("metadata")
+                meta = meta if isinstance(meta, dict) else {}
                 where = f"{meta.get('namespace') or ''}/{meta.get('name') or ''}; {_type_name(self.api_version, kind)}"
                 raise ApiError(f"failed to create typed {what} object ({where}): {wrong}")
         return patch

@@ -96,6 +96,9 @@ def patched(
         raise BadRequest("the patch leaves no object")
     obj: Object = codec.copy(changed)
     _keep_api_version(scope, obj)
+    if scope.custom and not (isinstance(obj.get("kind"), str) and obj["kind"]):
+        text = codec.encode(obj).decode()
+        raise invalid("", "", "", [fe.invalid("patch", text, f"Object 'Kind' is missing in '{text}'")])
     level = options.field_validation
     obj, unknown = strategy.decode(obj)
     problems = [f"duplicate field {quote(path)}" for path in duplicates]

@@ -208,7 +208,10 @@ def _with_scale(scope: ResourceScope, old: Object, proposed: Any, mapping: Scale
     """The object with the Scale's replicas; the Scale's name and resourceVersion are checked like the object's."""
     meta = proposed["metadata"]
     rest.match_name(meta, name)
-    replicas = (proposed.get("spec") or {}).get("replicas", 0)
+    spec = proposed.get("spec") or {}
+    if not isinstance(spec, dict):
+        raise BadRequest("json: cannot unmarshal into Go struct field Scale.spec of type v1.ScaleSpec")
+    replicas = spec.get("replicas", 0)
     if isinstance(replicas, bool) or not isinstance(replicas, int) or abs(replicas) > _MAX_INT32:
         raise BadRequest("json: cannot unmarshal into Go struct field ScaleSpec.spec.replicas of type int32")
     if replicas < 0:
