@@ -188,11 +188,11 @@ def _terminates(obj: Object) -> bool:
 
 
 def builtin_scopes(cache: WatchCache) -> dict[Key, Callable[[], ResourceScope]]:
-    """How to make the scope of every built-in kind that is stored."""
+    """How to make the scope of every built-in kind that is stored, and of reviews."""
     return {
         (kind.group, kind.version, kind.plural): partial(_scope, kind, cache)
         for kind in kinds.builtin_kinds()
-        if kind.stored
+        if kind.stored or kind.kind.endswith("Review")
     }
 
 
@@ -219,6 +219,7 @@ def _scope(kind: BuiltinKind, cache: WatchCache) -> ResourceScope:
         error_group=storage.group,
         deprecation=_DEPRECATIONS.get((kind.group, kind.kind), ""),
         patch_schema=lambda: patch_schema(kind),
+        stored=kind.stored,
     )
     if "scale" in kind.subresources:
         scope.scale = ScaleMapping(*_REPLICAS, selector_text=_labels if kind.group == "" else _selector)

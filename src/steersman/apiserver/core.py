@@ -21,6 +21,7 @@ from steersman.store.interface import Compacted, Store, StoreError, StoreEvent
 
 if TYPE_CHECKING:
     from steersman.apiserver.catalog import Catalog
+    from steersman.apiserver.identity import Identity
     from steersman.apiserver.metrics import Metrics
     from steersman.apiserver.openapi import OpenAPI
 
@@ -32,6 +33,7 @@ class Core:
     registry: Registry
     catalog: Catalog
     metrics: Metrics
+    identity: Identity
     hub: WatchHub = field(default_factory=WatchHub)
     authorize_create: Callable[[Exchange], Check] = field(default=lambda x: allow)
     checks: dict[str, Callable[[], str | None]] = field(default_factory=dict)
@@ -115,6 +117,7 @@ class Core:
     def scrape(self) -> Response:
         """GET /metrics."""
         for scope in self.catalog.scopes():
-            self.metrics.resource_objects.cell((scope.group, scope.resource))[0] = len(scope.cache.entries)
+            if scope.stored:
+                self.metrics.resource_objects.cell((scope.group, scope.resource))[0] = len(scope.cache.entries)
         content_type, body = self.metrics.render()
         return Response(200, (("Content-Type", content_type),), body)

@@ -17,6 +17,7 @@ from steersman.apiserver.endpoints.delete import delete, delete_collection
 from steersman.apiserver.endpoints.get import get
 from steersman.apiserver.endpoints.list import list_
 from steersman.apiserver.endpoints.patch import patch
+from steersman.apiserver.endpoints.reviews.create import create as create_review
 from steersman.apiserver.endpoints.scale import scale
 from steersman.apiserver.endpoints.update import update
 from steersman.apiserver.endpoints.watch import watch
@@ -46,6 +47,8 @@ async def dispatch(core: Core, x: Exchange) -> Answer:
             raise no_such_resource()
         return answers.page_not_found()
     x.scope = scope
+    if not scope.stored:
+        return await _review(core, scope, x)
     if scope.deprecation:
         x.warnings.append(scope.deprecation)
     if scope.namespaced and not info.namespace and (info.name or info.verb in ("create", "deletecollection")):
@@ -65,6 +68,16 @@ def _wrong_scope(scope: ResourceScope, x: Exchange) -> Answer:
     if scope.namespaced and x.info.verb in ("create", "deletecollection") and not x.info.name:
         raise no_such_method()
     raise no_such_resource()
+
+
+async def _review(core: Core, scope: ResourceScope, x: Exchange) -> Answer:
+    info = x.info
+    legacy_watch = info.verb == "watch" and "watch" not in info.query
+    if scope.namespaced != bool(info.namespace) or len(info.parts) > 1 or legacy_watch:
+        raise no_such_resource()
+    if info.verb != "create":
+        raise no_such_method()
+    return await create_review(core, scope, x)
 
 
 async def _object(core: Core, scope: ResourceScope, x: Exchange) -> Answer:

@@ -27,6 +27,7 @@ from steersman.apiserver.catalog import Catalog
 from steersman.apiserver.core import Core
 from steersman.apiserver.crd.deferred import CustomResources
 from steersman.apiserver.filters.stack import Filters
+from steersman.apiserver.identity import Identity
 from steersman.apiserver.metrics import Metrics
 from steersman.apiserver.rbac_feed import feed_rbac
 from steersman.apiserver.registry import Registry
@@ -90,10 +91,10 @@ class APIServer:
     @classmethod
     async def start(cls, store: Store, config: ServerConfig) -> APIServer:
         """Load what is stored, create what must exist, and serve. Raises StoreError, ListenError."""
-        core, authorizer = await _compose(store, config)
-        filters = Filters(
-            core, _authenticator(config), authorizer, max_reads=config.max_reads, max_writes=config.max_writes
-        )
+        core = await _compose(store, config)
+        authorizer = core.identity.authorizer
+        authenticator = _authenticator(config, core.identity.tokens)
+        filters = Filters(core, authenticator, authorizer, max_reads=config.max_reads, max_writes=config.max_writes)
         core.authorize_create = filters.authorize_create
         crds = CustomResources(core)
         feed = store.watch(_FIRST, _END, core.cache.revision + 1, core.cache.apply)
@@ -126,7 +127,7 @@ class APIServer:
         self._feed.cancel()
 
 
-async def _compose(store: Store, config: ServerConfig) -> tuple[Core, Authorizer]:
+async def _compose(store: Store, config: ServerConfig) -> Core:
     snapshot = await store.range(_FIRST, _END)
     cache = WatchCache()
     cache.load(snapshot.items, snapshot.revision)
@@ -146,12 +147,11 @@ async def _compose(store: Store, config: ServerConfig) -> tuple[Core, Authorizer
         *config.extra_plugins,
     ]
     admission = Admission([plugin for plugin in plugins if plugin.name not in config.disabled_plugins])
-    core = Core(store, cache, Registry(store, admission), catalog, Metrics())
+    authorizer: Authorizer = feed_rbac(catalog) if config.rbac and not config.insecure else AlwaysAllow()
+    identity = Identity(BearerTokens([config.tokens] if config.tokens is not None else []), authorizer)
+    core = Core(store, cache, Registry(store, admission), catalog, Metrics(), identity)
     core.checks["ping"] = lambda: None
-    authorizer: Authorizer = AlwaysAllow()
-    if config.rbac and not config.insecure:
-        authorizer = feed_rbac(catalog)
-    return core, authorizer
+    return core
 
 
 class Insecure:
@@ -161,11 +161,11 @@ class Insecure:
         return ADMINISTRATOR
 
 
-def _authenticator(config: ServerConfig) -> Authenticator:
+def _authenticator(config: ServerConfig, tokens: BearerTokens) -> Authenticator:
     if config.insecure:
         return Authenticator([Insecure()])
     found: list[RequestAuthenticator] = []
     if config.client_certificates:
         found.append(ClientCertificates())
-    found.append(BearerTokens([config.tokens] if config.tokens is not None else []))
+    found.append(tokens)
     return Authenticator(found, anonymous=config.anonymous)

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Collection, Sequence
-from typing import Protocol
+from typing import Protocol, runtime_checkable
 
 from steersman.apimachinery.errors import ApiError, Unauthorized
 from steersman.apiserver.authn.user import ANONYMOUS_USER, UserInfo, with_authenticated_group
@@ -16,6 +16,8 @@ from steersman.net.http import Request
 
 logger = logging.getLogger(__name__)
 
+DEFAULT_AUDIENCES = ("https://kubernetes.default.svc",)
+_INVALID = "invalid bearer token"
 EXTRA_SPACE_WARNING = "the provided Authorization header contains extra space before the bearer token, and is ignored"
 
 
@@ -41,11 +43,26 @@ class TokenAuthenticator(Protocol):
         ...
 
 
-class BearerTokens:
-    """`Authorization: Bearer TOKEN`, tried with each token authenticator in turn."""
+@runtime_checkable
+class AudienceAuthenticator(TokenAuthenticator, Protocol):
+    """Knows users by bearer tokens that are made for certain audiences."""
 
-    def __init__(self, authenticators: Sequence[TokenAuthenticator]) -> None:
+    def authenticate_for(self, token: str, audiences: Sequence[str]) -> tuple[UserInfo, tuple[str, ...]] | None:
+        """As `authenticate_token`, for others than this server: the user, and the audiences of both."""
+        ...
+
+
+class BearerTokens:
+    """`Authorization: Bearer TOKEN`, tried with each token authenticator in turn.
+
+    `audiences` are those that the server itself answers to.
+    """
+
+    def __init__(
+        self, authenticators: Sequence[TokenAuthenticator], audiences: Sequence[str] = DEFAULT_AUDIENCES
+    ) -> None:
         self._authenticators = tuple(authenticators)
+        self._audiences = tuple(audiences)
 
     def authenticate(self, request: Request) -> UserInfo | None:
         """The token's user; None without a bearer token (also with another scheme, or an empty token).
@@ -65,7 +82,33 @@ class BearerTokens:
                 continue
             if user is not None:
                 return user
-        raise refusal or Unauthorized("invalid bearer token")
+        raise refusal or Unauthorized(_INVALID)
+
+    def review(self, token: str, audiences: Sequence[str] = ()) -> tuple[UserInfo, tuple[str, ...]]:
+        """A token's user, and for which of `audiences` (none: the server's own) it is good.
+
+        Raises Unauthorized with all that the authenticators had to say.
+        """
+        wanted = tuple(audiences) or self._audiences
+        said = []
+        for authenticator in self._authenticators:
+            try:
+                found = self._review_with(authenticator, token, wanted)
+            except Unauthorized as error:
+                said.append(error.message)
+                continue
+            if found is not None:
+                return with_authenticated_group(found[0]), found[1]
+        raise Unauthorized(f"[{', '.join((_INVALID, *said))}]" if said else _INVALID)
+
+    def _review_with(
+        self, authenticator: TokenAuthenticator, token: str, wanted: tuple[str, ...]
+    ) -> tuple[UserInfo, tuple[str, ...]] | None:
+        if isinstance(authenticator, AudienceAuthenticator):
+            return authenticator.authenticate_for(token, wanted)
+        shared = tuple(audience for audience in wanted if audience in self._audiences)
+        user = authenticator.authenticate_token(token) if shared else None
+        return None if user is None else (user, shared)
 
 
 class Authenticator:

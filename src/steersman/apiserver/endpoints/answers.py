@@ -30,7 +30,7 @@ def accepted(x: Exchange, transforms: frozenset[str], scope: ResourceScope | Non
         return choice
     if scope is None or scope.custom:
         raise NotAcceptable(f"only the following media types are accepted: {_MEDIA}")
-    offered = f"{_MEDIA}, {JSON};stream=watch, {PROTOBUF};stream=watch"
+    offered = f"{_MEDIA}, {JSON};stream=watch, {PROTOBUF};stream=watch" if scope.stored else _MEDIA
     raise NotAcceptable(f"406: Not Acceptable\n\nAvailable representations: {offered}", details={})
 
 

@@ -1,0 +1,16 @@
+"""Who someone is and what they may do, for the endpoints that answer just that."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from steersman.apiserver.authn.authenticator import BearerTokens
+from steersman.apiserver.authz.attributes import Authorizer
+
+
+@dataclass(slots=True)
+class Identity:
+    """`tokens` knows users by their bearer tokens, `authorizer` decides what users may do."""
+
+    tokens: BearerTokens
+    authorizer: Authorizer
