@@ -19,6 +19,7 @@ from steersman.apiserver.server import ServerConfig
 from steersman.controlplane.plane import ControlPlane
 from steersman.net.http import Request
 
+from .broken import broken
 from .requests import BODIES, CORE, HEADERS, LEASES, METHODS, PATHS, QUERIES, THINGS
 
 CRD = {
@@ -168,3 +169,29 @@ def test_those_without_rights_change_nothing(
     check(harness, answer, revision)
     if path.startswith((CORE, THINGS)):
         assert answer.status in (401, 403)
+
+
+WRITES = st.sampled_from(
+    [
+        ("POST", "application/json"),
+        ("PUT", "application/json"),
+        ("PUT", "application/yaml"),
+        ("PATCH", "application/merge-patch+json"),
+        ("PATCH", "application/strategic-merge-patch+json"),
+        ("PATCH", "application/apply-patch+yaml"),
+    ]
+)
+
+
+@given(broken(), WRITES, st.sampled_from(["Ignore", "Warn", "Strict"]))
+@settings(relaxed, max_examples=400)
+def test_a_broken_object_is_answered(harness: Harness, what: tuple[str, Any], how: tuple[str, str], level: str) -> None:
+    harness.records.clear()
+    (path, obj), (method, media) = what, how
+    if method == "POST":
+        path = path.rpartition("/")[0]
+    query = as_query({"dryRun": "All", "fieldManager": "me", "fieldValidation": level})
+    revision = harness.revision
+    body = json.dumps(obj).encode("utf-8", "surrogatepass")
+    answer = harness.ask(method, path, query, {"content-type": media}, body)
+    check(harness, answer, revision)
