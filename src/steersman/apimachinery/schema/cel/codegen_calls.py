@@ -53,13 +53,27 @@ class CallWriter(ExpressionWriter):
     def general_call(self, expr: Call) -> Code:
         """Call the implementation of the overload, or have it chosen by the arguments at run time."""
         exprs = [expr.target, *expr.args] if expr.target is not None else expr.args
-        args = [self.write_value(each) for each in exprs]
+        if _compares_itself(expr.overloads):
+            args = self.list_arguments(exprs)
+        else:
+            args = [self.write_value(each) for each in exprs]
         self.raises = True
         exact = len(expr.overloads) == 1 and not any(is_dyn(each.type) for each in exprs)
         function = implementation(expr.overloads[0]) if exact else dispatcher(expr.function, expr.target is not None)
         result = self.let(f"{self.constant(function, 'F')}({', '.join(args)})")
         self.charge_call(expr, args, result)
         return Code(result, expr.type)
+
+    def list_arguments(self, exprs: list[Expr]) -> list[str]:
+        """Arguments of functions whose cost upstream reckons before it looks for errors in them: it panics then."""
+        args = [self.name() for _ in exprs]
+        self.open("try:", counts=True)
+        for name, each in zip(args, exprs, strict=True):
+            self.emit(f"{name} = {self.write_value(each)}")
+        self.close(counts=True)
+        self.emit("except ERRORS:")
+        self.emit("    raise EvaluationPanic(NO_LIST)")
+        return args
 
     def charge_call(self, expr: Call, args: list[str], result: str) -> None:
         cost = call_cost(expr.function, expr.overloads[0] if len(expr.overloads) == 1 else "")
@@ -268,6 +282,10 @@ class CallWriter(ExpressionWriter):
             return None
         code = self.write(operand)
         return Code(self.value(code), expr.type)
+
+
+def _compares_itself(overloads: tuple[str, ...]) -> bool:
+    return any(each == "list_distinct" or each.endswith(("_sort", "_sortByAssociatedKeys")) for each in overloads)
 
 
 _Special = Callable[[CallWriter, Call], Code | None]

@@ -9,9 +9,10 @@ Source: cel-go `interpreter/interpretable.go` (evalFold), `parser/macro.go`.
 from __future__ import annotations
 
 from steersman.apimachinery.schema.cel import types as t
-from steersman.apimachinery.schema.cel.ast import Call, Comprehension, Expr, Ident, ListExpr, MapExpr
+from steersman.apimachinery.schema.cel.ast import Call, Comprehension, Expr, Ident, ListExpr, MapExpr, walk
 from steersman.apimachinery.schema.cel.codegen import CONTAINERS, LIST_COST
 from steersman.apimachinery.schema.cel.codegen_calls import CallWriter
+from steersman.apimachinery.schema.cel.constants import is_constant
 from steersman.apimachinery.schema.cel.schema_types import Decl
 from steersman.apimachinery.schema.cel.types import Type
 from steersman.apimachinery.schema.cel.writer import Captured, Code
@@ -44,7 +45,9 @@ class FoldWriter(CallWriter):
         return self.transformation(expr, step)
 
     def binding(self, expr: Comprehension) -> Code:
-        """A variable that is computed once, when it is used: here always at once."""
+        """A variable that is computed once, if it is used at all."""
+        if not any(isinstance(node, Ident) and node.name == expr.accumulator for node in walk(expr.result)):
+            return self.write(expr.result)
         code = self.write(expr.initial)
         name = self.let(code.text, "x")
         return self.within({expr.accumulator: code._replace(text=name)}, expr.result)
@@ -212,7 +215,7 @@ class FoldWriter(CallWriter):
             element = step.args[1]
             assert isinstance(element, ListExpr)
             text = self.write_value(element.elements[0])
-            self.charge(LIST_COST)
+            self.charge(0 if is_constant(element) else LIST_COST)
             self.emit(f"{result}.append({text})")
         elif len(step.args) == 3:
             key = step.args[1]

@@ -19,6 +19,10 @@ class CostLimitExceeded(Exception):
         super().__init__("operation cancelled: actual cost limit exceeded")
 
 
+class EvaluationPanic(Exception):
+    """Upstream's evaluator fails altogether here; nothing absorbs this."""
+
+
 class Issue(NamedTuple):
     """Something wrong at an offset (in code points) of the source; offset -1: nowhere in particular."""
 

@@ -22,38 +22,20 @@ from steersman.apimachinery.schema.cel.literals import (
     parse_uint,
 )
 from steersman.apimachinery.schema.cel.macros import MacroError, expand
-from steersman.apimachinery.schema.cel.token_reader import LITERALS, OPERAND, OPERATORS, Stop, TokenReader, expected
+from steersman.apimachinery.schema.cel.token_reader import (
+    LITERALS,
+    OPERAND,
+    OPERATORS,
+    RESERVED,
+    Stop,
+    TokenReader,
+    expected,
+)
 from steersman.apimachinery.schema.cel.values import Uint
 
 MAX_SIZE = 100_000
 """Most code points of an expression."""
 MAX_DEPTH = 250
-
-_RESERVED = frozenset(
-    [
-        "as",
-        "break",
-        "const",
-        "continue",
-        "else",
-        "false",
-        "for",
-        "function",
-        "if",
-        "import",
-        "in",
-        "let",
-        "loop",
-        "package",
-        "namespace",
-        "null",
-        "return",
-        "true",
-        "var",
-        "void",
-        "while",
-    ]
-)
 
 
 class _Chain(NamedTuple):
@@ -304,10 +286,10 @@ class _Parser(TokenReader):
         if self.token.kind == "(":
             opening = self.advance().pos
             args = self.arguments()
-            if token.text in _RESERVED:
+            if token.text in RESERVED:
                 return self.error(start.pos, f"reserved identifier: {token.text}")
             return self.node(self.call(opening, dot + token.text, args, None), *args, own=0)
-        if token.text in _RESERVED:
+        if token.text in RESERVED:
             return self.error(start.pos, f"reserved identifier: {token.text}")
         return Ident(token.pos, dot + token.text)
 

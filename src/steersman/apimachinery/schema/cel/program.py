@@ -15,7 +15,14 @@ from steersman.apimachinery.schema.cel.checker import Environment, check
 from steersman.apimachinery.schema.cel.codegen import CONTAINERS
 from steersman.apimachinery.schema.cel.codegen_folds import FoldWriter
 from steersman.apimachinery.schema.cel.costs import CALL_LIMIT
-from steersman.apimachinery.schema.cel.errors import CelError, CompileError, CostLimitExceeded, Issue, no_such_overload
+from steersman.apimachinery.schema.cel.errors import (
+    CelError,
+    CompileError,
+    CostLimitExceeded,
+    EvaluationPanic,
+    Issue,
+    no_such_overload,
+)
 from steersman.apimachinery.schema.cel.estimate import estimate
 from steersman.apimachinery.schema.cel.library.regex import RegexError
 from steersman.apimachinery.schema.cel.parser import parse
@@ -93,7 +100,7 @@ class Program:
             result = self._function(0, box, *values)
         except CelError as error:
             result = error
-        except CostLimitExceeded as error:
+        except (CostLimitExceeded, EvaluationPanic) as error:
             result = error
         except ERRORS:
             result = no_such_overload()

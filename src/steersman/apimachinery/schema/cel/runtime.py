@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any, Final
 
 from steersman.apimachinery.schema.cel.costs import CALL_LIMIT, smaller_size
-from steersman.apimachinery.schema.cel.errors import CelError, CostLimitExceeded, no_such_overload
+from steersman.apimachinery.schema.cel.errors import CelError, CostLimitExceeded, EvaluationPanic, no_such_overload
 from steersman.apimachinery.schema.cel.objects import (
     ListValue,
     ObjectValue,
@@ -50,6 +50,8 @@ from steersman.apimachinery.schema.cel.values import (
 
 ERRORS: Final = (CelError, TypeError, AttributeError)
 """What the code absorbs: a value of another kind than its schema says (a null, say) surfaces as Python's own error."""
+
+_NO_LIST = "internal error: interface conversion: *types.Err is not traits.Lister: missing method Add"
 
 
 def has(container: Any, name: str) -> bool:
@@ -110,6 +112,7 @@ NAMES: Final[dict[str, Any]] = {
     for each in (
         CelError,
         CostLimitExceeded,
+        EvaluationPanic,
         ListValue,
         ObjectValue,
         Optional,
@@ -148,5 +151,5 @@ NAMES: Final[dict[str, Any]] = {
         smaller_size,
         subtract,
     )
-} | {"ERRORS": ERRORS, "LIMIT": CALL_LIMIT, "MISSING": MISSING, "NONE": NONE}
+} | {"NO_LIST": _NO_LIST, "ERRORS": ERRORS, "LIMIT": CALL_LIMIT, "MISSING": MISSING, "NONE": NONE}
 """The globals of generated code."""

@@ -36,6 +36,33 @@ LITERALS: Final = frozenset({"NUM_FLOAT", "NUM_INT", "NUM_UINT", "STRING", "BYTE
 OPERAND: Final = LITERALS | {"[", "{", "(", ".", "-", "!", "IDENTIFIER"}
 """What an operand begins with."""
 
+RESERVED: Final = frozenset(
+    [
+        "as",
+        "break",
+        "const",
+        "continue",
+        "else",
+        "false",
+        "for",
+        "function",
+        "if",
+        "import",
+        "in",
+        "let",
+        "loop",
+        "package",
+        "namespace",
+        "null",
+        "return",
+        "true",
+        "var",
+        "void",
+        "while",
+    ]
+)
+"""Names that cannot be used for variables and functions."""
+
 _AFTER_OPERAND = frozenset(OPERATORS) | {"?", ".", "[", EOF}
 _ORDER = {name.strip("'"): index for index, name in enumerate(TOKEN_NAMES)} | {EOF: -1}
 
