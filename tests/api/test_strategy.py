@@ -9,13 +9,23 @@ from steersman.apimachinery.selectors import SelectorError
 LIVE = {"name": "a", "namespace": "n", "uid": "u", "resourceVersion": "1", "creationTimestamp": "2024-01-01T00:00:00Z"}
 
 
+SPEC = {
+    "selector": {"matchLabels": {"a": "b"}},
+    "template": {"metadata": {"labels": {"a": "b"}}, "spec": {"containers": [{"name": "c", "image": "i"}]}},
+}
+
+
 def deployment(spec=None, **metadata):
-    return builtin_kind("apps", "v1", "Deployment").decode({"metadata": {**LIVE, **metadata}, "spec": spec or {}})[0]
+    kind = builtin_kind("apps", "v1", "Deployment")
+    obj, _ = kind.decode({"metadata": {**LIVE, **metadata}, "spec": {**SPEC, **(spec or {})}})
+    kind.strategy.default(obj)
+    return obj
 
 
 def test_status_and_generation_are_not_the_clients_on_create():
     kind = builtin_kind("apps", "v1", "Deployment")
-    obj, _ = kind.decode({"metadata": {"name": "a", "namespace": "n", "generation": 9}, "status": {"replicas": 4}})
+    obj = {**deployment(generation=9), "status": {"replicas": 4}}
+    obj["metadata"] = {"name": "a", "namespace": "n", "uid": "u", "generation": 9}
     assert kind.strategy.before_create(obj) == []
     assert obj["status"] == {}
     assert obj["metadata"]["generation"] == 1

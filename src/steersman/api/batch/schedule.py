@@ -75,15 +75,10 @@ def check(schedule: str) -> None:
         return
     parts = schedule.split()
     if len(parts) != len(_FIELDS):
-        shown = "[" + " ".join(parts) + "]" if not parts else str(parts)
-        raise ScheduleError(f"expected exactly 5 fields, found {len(parts)}: {_go_list(parts) if parts else shown}")
+        raise ScheduleError(f"expected exactly 5 fields, found {len(parts)}: [{' '.join(parts)}]")
     for index, part in enumerate(parts):
         for item in part.split(","):
             _range(item, index)
-
-
-def _go_list(parts: list[str]) -> str:
-    return "[" + " ".join(parts) + "]"
 
 
 def _descriptor(schedule: str) -> None:
@@ -116,29 +111,28 @@ def _is_duration(text: str) -> bool:
 def _range(text: str, field: int) -> None:
     """One item of a field: `*`, `5`, `1-5`, each with an optional `/step`."""
     low, high = _FIELDS[field]
-    span, slash, step = text.partition("/")
-    start, dash, end = span.partition("-")
-    if start in ("*", "?"):
-        if dash:
+    span, *steps = text.split("/")
+    bounds = span.split("-")
+    first, last = low, high
+    if bounds[0] not in ("*", "?"):
+        first = last = _number(bounds[0], field)
+        if len(bounds) > 2:
             raise ScheduleError(f"too many hyphens: {text}")
-        first, last = low, high
-    else:
-        first = _number(start, field)
-        last = _number(end, field) if dash else first
-        if "-" in end:
-            raise ScheduleError(f"too many hyphens: {text}")
-    if slash:
-        if "/" in step:
-            raise ScheduleError(f"too many slashes: {text}")
-        if _integer(step) == 0:
-            raise ScheduleError(f"step of range should be a positive number: {text}")
-        last = high if not dash and start not in ("*", "?") else last
+        if len(bounds) == 2:
+            last = _number(bounds[1], field)
+    if len(steps) > 1:
+        raise ScheduleError(f"too many slashes: {text}")
+    step = _integer(steps[0]) if steps else 1
+    if steps and len(bounds) == 1:
+        last = high
     if first < low:
         raise ScheduleError(f"beginning of range ({first}) below minimum ({low}): {text}")
     if last > high:
         raise ScheduleError(f"end of range ({last}) above maximum ({high}): {text}")
     if first > last:
         raise ScheduleError(f"beginning of range ({first}) beyond end of range ({last}): {text}")
+    if step == 0:
+        raise ScheduleError(f"step of range should be a positive number: {text}")
 
 
 def _number(text: str, field: int) -> int:
