@@ -9,6 +9,7 @@ import ssl
 import aiohttp
 import pytest
 from tests.conftest import RunningServer, running
+from yarl import URL
 
 from steersman.net.pki import create_ca, create_client_certificate
 from steersman.net.tls import client_ssl_context, server_ssl_context
@@ -144,3 +145,29 @@ async def test_objects_come_in_the_form_that_is_asked_for(apiserver: RunningServ
     answer = await apiserver.request("GET", "/api/v1/namespaces/default", headers={"Accept": accept})
     assert answer.headers["Content-Type"] == accept
     assert ("kind: Namespace" in str(answer.body)) == (accept == "application/yaml")
+
+
+@pytest.mark.parametrize(
+    ("method", "path", "status"),
+    [
+        ("GET", "/apis/", 200),
+        ("GET", "/api/v1/", 200),
+        ("GET", "/healthz/", 404),
+        ("GET", "/metrics/", 404),
+        ("POST", "/healthz", 200),
+        ("POST", "/nowhere", 404),
+        ("HEAD", "/api/v1/namespaces", 405),
+        ("OPTIONS", "/api/v1/namespaces", 405),
+    ],
+)
+async def test_odd_methods_and_slashes(apiserver: RunningServer, method: str, path: str, status: int) -> None:
+    assert (await apiserver.request(method, URL(path, encoded=True))).status == status
+
+
+async def test_a_null_body_is_an_empty_one_for_built_in_kinds(apiserver: RunningServer) -> None:
+    path = "/api/v1/namespaces/default/configmaps"
+    created = await apiserver.request("POST", path, b"null", headers={"Content-Type": "application/json"})
+    assert (created.status, created.body["reason"]) == (422, "Invalid")
+    await apiserver.request("POST", path, {"metadata": {"name": "a"}})
+    gone = await apiserver.request("DELETE", f"{path}/a", b"null", headers={"Content-Type": "application/json"})
+    assert (gone.status, gone.body["status"]) == (200, "Success")

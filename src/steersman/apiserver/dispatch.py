@@ -85,6 +85,8 @@ async def _object(core: Core, scope: ResourceScope, x: Exchange) -> Answer:
     if len(x.info.parts) > 2:
         raise no_such_resource()
     if not scope.custom:
+        if x.info.method == "HEAD":
+            raise no_such_method()
         on_item = len(x.info.parts) > 1
         if verb not in scope.verbs or (verb in _VERBS_ON_ITEM and not on_item) or (verb == "create" and on_item):
             raise no_such_method()
@@ -143,10 +145,13 @@ def _strategy_of(scope: ResourceScope, subresource: str) -> Strategy:
 
 
 async def _path(core: Core, x: Exchange) -> Answer:
-    """Everything that is no object: discovery, schemas, health, version, metrics."""
-    parts = [part for part in x.info.path.split("/") if part]
-    if x.info.method not in ("GET", "HEAD"):
-        return answers.text(405, "405: Method Not Allowed\n") if parts else answers.page_not_found()
+    """Everything that is no object: discovery, schemas, health, version, metrics; whatever the method, as upstream."""
+    path = x.info.path
+    parts = path.split("/")[1:]
+    if parts[-1] == "" and (len(parts) == 1 or parts[0] in ("api", "apis")):
+        parts.pop()  # discovery alone does not mind a slash at the end
+    if "" in parts:
+        return answers.page_not_found()
     match parts:
         case []:
             return answers.value(200, answers.accepted(x, frozenset()), {"paths": core.paths()})

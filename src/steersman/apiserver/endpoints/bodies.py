@@ -92,6 +92,8 @@ def _parse(x: Exchange, scope: ResourceScope, body: bytes, level: str) -> tuple[
     except (codec.JsonError, yaml.YamlError) as error:
         prefix = "" if media == YAML else "couldn't get version/kind; json parse error: "
         raise unrecognized(scope, body, f"{prefix}{error}") from None
+    if obj is None and not scope.custom:
+        obj = {}
     if not isinstance(obj, dict):
         go = {list: "array", str: "string", bool: "bool", type(None): "null"}.get(type(obj), "number")
         why = f"json: cannot unmarshal {go} into Go value of type {_TYPE_META}"

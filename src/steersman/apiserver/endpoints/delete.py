@@ -63,6 +63,8 @@ def _options(x: Exchange) -> DeleteOptions:
     raw: Any = None
     if body:
         raw = _decoded(body, content_type(x.request.headers.get("content-type", "")))
+        if raw is None:
+            raw = {}
         if not isinstance(raw, dict) or raw.get("kind", "DeleteOptions") != "DeleteOptions":
             kind = raw.get("kind") if isinstance(raw, dict) else type(raw).__name__
             raise BadRequest(f"decoded object cannot be converted to DeleteOptions: {kind}")
