@@ -89,6 +89,20 @@ _GENERATION_FIELDS: Mapping[GroupKind, tuple[str, ...]] = {
     ("resource.k8s.io", "ResourceSlice"): ("spec",),
     ("scheduling.k8s.io", "PriorityClass"): (),
 }
+_STATUS_ALONE = frozenset(
+    {
+        "admissionregistration.k8s.io",
+        "apiregistration.k8s.io",
+        "flowcontrol.apiserver.k8s.io",
+        "resource.k8s.io",
+        "storagemigration.k8s.io",
+        ("certificates.k8s.io", "PodCertificateRequest"),
+        ("networking.k8s.io", "ServiceCIDR"),
+        ("storage.k8s.io", "VolumeAttachment"),
+    }
+)
+"""Groups and kinds of whose metadata nothing can be changed through `/status`."""
+
 _DNS_LABEL_NAMES = frozenset({("", "Namespace"), ("", "Service")})
 _REPEATED_ERRORS_GROUPS = frozenset({"apiextensions.k8s.io", "apiregistration.k8s.io"})
 _ANY_FINALIZER_GROUPS = frozenset(
@@ -178,6 +192,7 @@ class BuiltinStrategy(Strategy):
         self.allow_create_on_update = key in _CREATE_ON_UPDATE
         self.allow_unconditional_update = key not in _CONDITIONAL_UPDATE
         self.has_status = kind.has_status
+        self.reset_fields = (("status",),) if kind.has_status else ()
         self.generation_fields = _GENERATION_FIELDS.get(key)
         self.field_labels = _FIELD_LABELS.get(key)
         self._name_rule = names.name_is_dns_label if key in _DNS_LABEL_NAMES else names.name_is_dns_subdomain
@@ -280,12 +295,15 @@ class BuiltinStrategy(Strategy):
 
 
 class StatusStrategy(Strategy):
-    """Updates through `/status`: everything but status, and metadata that is not the client's, stays as it was."""
+    """Updates through `/status`: everything but status stays as it was, metadata too in some kinds."""
 
     def __init__(self, main: BuiltinStrategy) -> None:
         super().__init__(namespaced=main.namespaced)
         self.main = main
         self.allow_unconditional_update = main.allow_unconditional_update
+        kind = main.kind
+        self._keeps_meta = kind.group in _STATUS_ALONE or (kind.group, kind.kind) in _STATUS_ALONE
+        self.reset_fields = (("spec",), ("metadata",)) if self._keeps_meta else (("spec",),)
 
     def name_validator(self, name: str, prefix: bool) -> list[str]:
         return self.main.name_validator(name, prefix)
@@ -297,6 +315,9 @@ class StatusStrategy(Strategy):
         for key in set(new) | set(old):
             if key not in ("status", "metadata", "kind", "apiVersion"):
                 restore(new, old, key)
+        if self._keeps_meta:
+            for key in ("labels", "annotations", "finalizers", "ownerReferences"):
+                restore(new["metadata"], old["metadata"], key)
 
     def validate_update(self, new: Object, old: Object) -> list[FieldError]:
         return self.main.validate_meta_update(new, old)

@@ -33,7 +33,8 @@ class Strategy:
     has_status: `status` is written through its subresource only.
     generation_fields: top-level fields (or `metadata.x`) whose change bumps metadata.generation; None when the kind
     leaves generation alone.
-    default_delete_policy: "background", or "unsupported" for kinds that the garbage collector leaves alone.
+    default_delete_policy: "background", "orphan", or "unsupported" for kinds that the garbage collector leaves alone.
+    reset_fields: what writes never change, and so never own.
     """
 
     allow_create_on_update: bool = False
@@ -41,6 +42,7 @@ class Strategy:
     has_status: bool = False
     generation_fields: tuple[str, ...] | None = None
     default_delete_policy: ClassVar[str] = "background"
+    reset_fields: tuple[tuple[str, ...], ...] = ()
 
     def __init__(self, *, namespaced: bool) -> None:
         self.namespaced = namespaced

@@ -29,7 +29,6 @@ from steersman.apiserver.services import ServiceAllocator
 from steersman.apiserver.strategy import Object
 from steersman.apiserver.watchcache import WatchCache
 
-_STATUS = FieldSet.of(("status",))
 _DEPRECATIONS = {
     ("", "Endpoints"): "v1 Endpoints is deprecated in v1.33+; use discovery.k8s.io/v1 EndpointSlice",
 }
@@ -89,10 +88,10 @@ class BuiltinRules:
 
     error_kind = ""
 
-    def __init__(self, kind: BuiltinKind, rules: Rules, reset: FieldSet) -> None:
+    def __init__(self, kind: BuiltinKind, rules: Rules) -> None:
         self.kind = kind
         self.rules = rules
-        self.reset = reset
+        self.reset = FieldSet.of(*rules.reset_fields) if rules.reset_fields else FieldSet()
         self.allow_create_on_update = rules.allow_create_on_update
         self.allow_unconditional_update = rules.allow_unconditional_update
         self.returns_deleted = (kind.group, kind.plural) in _RETURNS_DELETED
@@ -199,7 +198,7 @@ def builtin_scopes(cache: WatchCache) -> dict[Key, Callable[[], ResourceScope]]:
 def _scope(kind: BuiltinKind, cache: WatchCache) -> ResourceScope:
     rules = kind.strategy
     storage = kind.storage_kind
-    main = BuiltinRules(kind, rules, _STATUS if kind.has_status else FieldSet())
+    main = BuiltinRules(kind, rules)
     scope = ResourceScope(
         gvr=kind.gvr,
         kind=kind.kind,
@@ -240,8 +239,7 @@ def _scope(kind: BuiltinKind, cache: WatchCache) -> ResourceScope:
             own = rules.subresource(name)
         except KeyError:
             continue
-        reset = FieldSet.of(("spec",), ("metadata",)) if name == "status" else FieldSet()
-        scope.subresource_strategies[name] = BuiltinRules(kind, own, reset)
+        scope.subresource_strategies[name] = BuiltinRules(kind, own)
     return scope
 
 

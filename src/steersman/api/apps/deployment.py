@@ -10,8 +10,8 @@ from datetime import datetime
 from typing import Any
 
 from steersman.api import checks
-from steersman.api.apps.pod_sets import PodSetStrategy, selector_text
-from steersman.api.strategy import Object
+from steersman.api.apps.pod_sets import PodSetStatusStrategy, PodSetStrategy, selector_text
+from steersman.api.strategy import Object, Strategy, restore
 from steersman.api.tables import age, container_cells
 from steersman.apimachinery import field_errors as fe
 from steersman.apimachinery.field_errors import FieldError
@@ -42,6 +42,9 @@ class DeploymentStrategy(PodSetStrategy):
                 errors.append(fe.invalid("spec.progressDeadlineSeconds", deadline, text))
         return errors
 
+    def subresource(self, name: str) -> Strategy:
+        return DeploymentStatusStrategy(self) if name == "status" else super().subresource(name)
+
     def row(self, obj: Object, now: datetime) -> list[Any]:
         meta, spec, status = obj["metadata"], obj.get("spec") or {}, obj.get("status") or {}
         template = (spec.get("template") or {}).get("spec") or {}
@@ -54,6 +57,16 @@ class DeploymentStrategy(PodSetStrategy):
             *container_cells(template.get("containers") or []),
             selector_text(spec.get("selector")),
         ]
+
+
+class DeploymentStatusStrategy(PodSetStatusStrategy):
+    def __init__(self, main: PodSetStrategy) -> None:
+        super().__init__(main)
+        self.reset_fields = (("spec",), ("metadata", "labels"))
+
+    def prepare_for_update(self, new: Object, old: Object) -> None:
+        super().prepare_for_update(new, old)
+        restore(new["metadata"], old["metadata"], "labels")
 
 
 class ReplicaSetStrategy(PodSetStrategy):

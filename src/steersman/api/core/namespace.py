@@ -77,6 +77,10 @@ class NamespaceStatusStrategy(StatusStrategy):
 
 
 class FinalizeStrategy(StatusStrategy):
+    def __init__(self, main: BuiltinStrategy) -> None:
+        super().__init__(main)
+        self.reset_fields = (("status",),)
+
     def prepare_for_update(self, new: Object, old: Object) -> None:
         restore(new, old, "status")
 

@@ -98,6 +98,10 @@ class PodStrategy(BuiltinStrategy):
 
 
 class PodStatusStrategy(StatusStrategy):
+    def __init__(self, main: BuiltinStrategy) -> None:
+        super().__init__(main)
+        self.reset_fields = (("spec",), ("metadata", "deletionTimestamp"), ("metadata", "ownerReferences"))
+
     def prepare_for_update(self, new: Object, old: Object) -> None:
         super().prepare_for_update(new, old)
         restore(new["metadata"], old["metadata"], "ownerReferences")
