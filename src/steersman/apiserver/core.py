@@ -25,6 +25,18 @@ if TYPE_CHECKING:
     from steersman.apiserver.metrics import Metrics
     from steersman.apiserver.openapi import OpenAPI
 
+_SERVER_PATHS = (
+    "/.well-known/openid-configuration",
+    "/healthz",
+    "/livez",
+    "/metrics",
+    "/openapi/v2",
+    "/openapi/v3",
+    "/openid/v1/jwks",
+    "/readyz",
+    "/version",
+)
+
 
 @dataclass(slots=True)
 class Core:
@@ -112,7 +124,7 @@ class Core:
         for group, versions in self.catalog.groups().items():
             if group:
                 found += [f"/apis/{group}", *(f"/apis/{group}/{version}" for version in versions)]
-        return sorted([*found, "/healthz", "/livez", "/metrics", "/openapi/v2", "/openapi/v3", "/readyz", "/version"])
+        return sorted([*found, *_SERVER_PATHS])
 
     def scrape(self) -> Response:
         """GET /metrics."""

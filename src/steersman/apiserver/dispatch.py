@@ -10,7 +10,7 @@ from steersman.apimachinery.errors import (
     not_found,
 )
 from steersman.apiserver.core import Core
-from steersman.apiserver.endpoints import answers, discovery, health
+from steersman.apiserver.endpoints import answers, discovery, health, openid
 from steersman.apiserver.endpoints.binding import bind
 from steersman.apiserver.endpoints.create import create
 from steersman.apiserver.endpoints.delete import delete, delete_collection
@@ -19,12 +19,15 @@ from steersman.apiserver.endpoints.list import list_
 from steersman.apiserver.endpoints.patch import patch
 from steersman.apiserver.endpoints.reviews.create import create as create_review
 from steersman.apiserver.endpoints.scale import scale
+from steersman.apiserver.endpoints.token_request import request_token
 from steersman.apiserver.endpoints.update import update
 from steersman.apiserver.endpoints.watch import watch
 from steersman.apiserver.exchange import Answer, Exchange
 from steersman.apiserver.scope import ResourceScope
 from steersman.apiserver.strategy import Strategy
 
+# Documents for discovery do not mind a slash at the end, all other paths do.
+_WITH_SLASH = frozenset({"api", "apis", "openid", ".well-known"})
 _VERBS_ON_ITEM = frozenset({"get", "update", "patch", "delete"})
 
 
@@ -125,6 +128,8 @@ async def _subresource(core: Core, scope: ResourceScope, x: Exchange) -> Answer:
         raise no_such_method()
     if info.subresource == "scale" and scope.scale is not None:
         return await scale(core, scope, x)
+    if info.subresource == "token":
+        return await request_token(core, scope, x)
     strategy = _strategy_of(scope, info.subresource)
     if info.subresource == "binding":
         return await bind(core, scope, x)
@@ -148,8 +153,8 @@ async def _path(core: Core, x: Exchange) -> Answer:
     """Everything that is no object: discovery, schemas, health, version, metrics; whatever the method, as upstream."""
     path = x.info.path
     parts = path.split("/")[1:]
-    if parts[-1] == "" and (len(parts) == 1 or parts[0] in ("api", "apis")):
-        parts.pop()  # discovery alone does not mind a slash at the end
+    if parts[-1] == "" and (len(parts) == 1 or parts[0] in _WITH_SLASH):
+        parts.pop()
     if "" in parts:
         return answers.page_not_found()
     match parts:
@@ -169,6 +174,8 @@ async def _path(core: Core, x: Exchange) -> Answer:
             return health.version(core, x)
         case ["healthz" | "livez" | "readyz" as endpoint, *check]:
             return health.health(core, x, endpoint, "/".join(check))
+        case [".well-known" | "openid", *_]:
+            return openid.serve(core, x)
         case ["openapi", *rest]:
             return await _openapi(core, x, rest)
         case ["metrics"]:

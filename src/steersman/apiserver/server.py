@@ -10,12 +10,14 @@ import logging
 import ssl
 from collections.abc import Sequence
 from dataclasses import dataclass, field
+from functools import partial
 from pathlib import Path
 
 from steersman.apiserver.admission import Admission, Plugin
 from steersman.apiserver.admission.builtin import builtin_plugins
 from steersman.apiserver.admission.namespace_lifecycle import NamespaceLifecycle
 from steersman.apiserver.authn.authenticator import Authenticator, BearerTokens, RequestAuthenticator
+from steersman.apiserver.authn.service_accounts import ServiceAccountConfig, ServiceAccountTokens
 from steersman.apiserver.authn.tokens import StaticTokens
 from steersman.apiserver.authn.user import UserInfo
 from steersman.apiserver.authn.x509 import ClientCertificates
@@ -31,6 +33,7 @@ from steersman.apiserver.identity import Identity
 from steersman.apiserver.metrics import Metrics
 from steersman.apiserver.rbac_feed import feed_rbac
 from steersman.apiserver.registry import Registry
+from steersman.apiserver.strategy import Object
 from steersman.apiserver.watchcache import ResourceCache, WatchCache
 from steersman.net.http import Request
 from steersman.net.server import Server
@@ -62,6 +65,7 @@ class ServerConfig:
     max_reads: int = 400
     max_writes: int = 200
     token_file: Path | None = None
+    service_accounts: ServiceAccountConfig = field(default_factory=ServiceAccountConfig)
 
 
 PLUGINS = (
@@ -148,10 +152,20 @@ async def _compose(store: Store, config: ServerConfig) -> Core:
     ]
     admission = Admission([plugin for plugin in plugins if plugin.name not in config.disabled_plugins])
     authorizer: Authorizer = feed_rbac(catalog) if config.rbac and not config.insecure else AlwaysAllow()
-    identity = Identity(BearerTokens([config.tokens] if config.tokens is not None else []), authorizer)
+    accounts = ServiceAccountTokens(config.service_accounts, partial(_find, catalog))
+    static = [config.tokens] if config.tokens is not None else []
+    identity = Identity(BearerTokens([*static, accounts], accounts.audiences), accounts, authorizer)
     core = Core(store, cache, Registry(store, admission), catalog, Metrics(), identity)
     core.checks["ping"] = lambda: None
     return core
+
+
+def _find(catalog: Catalog, resource: str, namespace: str, name: str) -> Object | None:
+    """An object of the core group, None when it is not there."""
+    scope = catalog.look_up("", "v1", resource)
+    assert scope is not None
+    entry = scope.cache.get(f"{namespace}/{name}" if scope.namespaced else name)
+    return None if entry is None else scope.view.tree(entry)
 
 
 class Insecure:

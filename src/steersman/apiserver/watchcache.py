@@ -18,6 +18,8 @@ from steersman.apimachinery.codec import json as codec
 from steersman.store.interface import KeyValue, StoreEvent
 
 HISTORY = 10_000
+HISTORY_BYTES = 8 * 1024 * 1024
+LISTED_BYTES = 16 * 1024 * 1024
 
 
 class Entry:
@@ -40,6 +42,11 @@ class Entry:
         if self._wire is None:
             self._wire = codec.with_resource_version(self.stored, self.revision)
         return self._wire
+
+    def forget_forms(self) -> None:
+        """Drop what can be made again: the object is not the newest any more."""
+        self._wire = None
+        self.views = None
 
     def decode(self) -> dict[str, Any]:
         """A new tree of the object, with its resourceVersion."""
@@ -73,7 +80,7 @@ class ResourceCache:
     """All objects of one resource, ordered by key (`NAMESPACE/NAME` or `NAME`), and their recent changes.
 
     Changes after `floor` are in memory; older ones, back to the resource's `birth`, may still be in the store.
-    `revision` is that of the resource's last change.
+    `revision` is that of the resource's last change. `listed` remembers encoded lists until the next change.
     """
 
     def __init__(self, prefix: bytes, floor: int, birth: int) -> None:
@@ -81,6 +88,8 @@ class ResourceCache:
         self.entries: dict[str, Entry] = {}
         self.keys: list[str] = []
         self.history: deque[Change] = deque()
+        self.history_bytes = 0
+        self.listed: dict[object, bytes] = {}
         self.floor = floor
         self.birth = birth
         self.revision = birth
@@ -121,11 +130,25 @@ class ResourceCache:
             self.entries[key] = change.new
             if old is None:
                 insort(self.keys, key)
-        self.history.append(change)
-        if len(self.history) > HISTORY:
-            self.floor = self.history.popleft().revision
+        self._remember(change)
+        self.listed.clear()
         for notify in tuple(self.watchers):
             notify(change)
+
+    def _remember(self, change: Change) -> None:
+        if change.old is not None:
+            change.old.forget_forms()
+        self.history.append(change)
+        self.history_bytes += len(change.last.stored)
+        while len(self.history) > HISTORY or (self.history_bytes > HISTORY_BYTES and len(self.history) > 1):
+            oldest = self.history.popleft()
+            self.history_bytes -= len(oldest.last.stored)
+            self.floor = oldest.revision
+
+    def remember_list(self, key: object, items: bytes) -> None:
+        """Keep an encoded list, if it is not too large, for those who ask for the same before the next change."""
+        if len(items) <= LISTED_BYTES:
+            self.listed[key] = items
 
     def get(self, key: str) -> Entry | None:
         return self.entries.get(key)

@@ -20,7 +20,7 @@ from steersman.net.http import Stream, chunk
 MAX_BUFFERED = 16 * 1024 * 1024
 CHECK_EVERY = 256 * 1024
 BATCH_WATCHERS = 16
-BATCH_SECONDS = 60e-6
+BATCH_SECONDS = 100e-6
 """How long events wait for each other, a watcher: a few times what sending to one costs, so that most of the time is
 left for requests however many watch."""
 BATCH_MOST = 0.05

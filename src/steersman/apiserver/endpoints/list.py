@@ -35,12 +35,16 @@ _SNAPSHOT_IS_GONE = (
 
 @dataclass(slots=True)
 class Page:
-    """The entries of one answer, the state they are of, where the next page starts ("": nowhere), what is left."""
+    """The entries of one answer, the state they are of, where the next page starts ("": nowhere), what is left.
+
+    `whole` says that nothing was left out of the newest state.
+    """
 
     entries: list[Entry]
     revision: int
     next_key: str = ""
     remaining: int | None = None
+    whole: bool = False
 
 
 async def list_(core: Core, scope: ResourceScope, x: Exchange) -> Answer:
@@ -50,7 +54,7 @@ async def list_(core: Core, scope: ResourceScope, x: Exchange) -> Answer:
     page = await read(core, scope, selection, options)
     meta = list_meta(scope, page)
     if not choice.transform and choice.media_type == JSON:
-        return answers.raw(200, JSON, encode_list(scope, page.entries, meta))
+        return answers.raw(200, JSON, _encoded(scope, selection, page, meta))
     trees = [scope.view.tree(entry) for entry in page.entries]
     if choice.transform:
         return answers.value(200, choice, transform.many(choice.transform, scope, trees, meta, time.time(), x.info))
@@ -75,16 +79,35 @@ def list_meta(scope: ResourceScope, page: Page) -> Object:
     return meta
 
 
+def _encoded(scope: ResourceScope, selection: Selection, page: Page, meta: Object) -> list[bytes]:
+    """The list's JSON; a whole one that was asked for before, and has not changed since, is not made again."""
+    if not page.whole or not selection.everything:
+        return encode_list(scope, page.entries, meta)
+    key = (scope.view, selection.namespace)
+    items = scope.cache.listed.get(key)
+    if items is None:
+        items = encode_items(scope, page.entries)
+        scope.cache.remember_list(key, items)
+    return _framed(scope, meta, items)
+
+
 def encode_list(scope: ResourceScope, entries: Iterable[Entry], meta: Object) -> list[bytes]:
-    """The list's JSON in parts, a join of encoded items; items of built-in lists leave apiVersion and kind out."""
+    """The list's JSON in parts, a join of encoded items."""
+    return _framed(scope, meta, encode_items(scope, entries))
+
+
+def _framed(scope: ResourceScope, meta: Object, items: bytes) -> list[bytes]:
     head = codec.encode({"apiVersion": scope.api_version, "kind": scope.list_kind, "metadata": meta})
+    return [b'%b,"items":[' % head[:-1], items, b"]}"]
+
+
+def encode_items(scope: ResourceScope, entries: Iterable[Entry]) -> bytes:
+    """The items of a list, joined; those of built-in lists leave apiVersion and kind out."""
     wire = scope.view.wire
     if scope.custom:
-        items = b",".join([wire(entry) for entry in entries])
-    else:
-        skip = len(codec.encode({"apiVersion": scope.api_version, "kind": scope.kind}))
-        items = b",".join([b"{" + wire(entry)[skip:] for entry in entries])
-    return [b'%b,"items":[' % head[:-1], items, b"]}"]
+        return b",".join([wire(entry) for entry in entries])
+    skip = len(codec.encode({"apiVersion": scope.api_version, "kind": scope.kind}))
+    return b",".join([b"{" + wire(entry)[skip:] for entry in entries])
 
 
 async def read(core: Core, scope: ResourceScope, selection: Selection, options: ListOptions) -> Page:
@@ -139,7 +162,7 @@ def _newest(core: Core, scope: ResourceScope, selection: Selection, limit: int, 
         found = [entries[key] for key in page]
         if len(page) < len(keys):
             return Page(found, core.cache.revision, page[-1] + "\0", len(keys) - len(page))
-        return Page(found, core.cache.revision)
+        return Page(found, core.cache.revision, whole=not start)
     if selection.name and scope.namespaced and selection.namespace:
         keys = [key for key in (f"{selection.namespace}/{selection.name}",) if key in entries]
     return _cut((entries[key] for key in keys), selection, limit, core.cache.revision)
