@@ -20,6 +20,7 @@ from steersman.apiserver.authn.tokens import StaticTokens, TokenFileError, parse
 from steersman.apiserver.authn.user import UserInfo
 from steersman.apiserver.logs import configure
 from steersman.apiserver.server import PLUGINS, ServerConfig
+from steersman.controlplane import service_account_flags
 from steersman.controlplane.controllers import CONTROLLERS
 from steersman.controlplane.kubeconfig import write_kubeconfig
 from steersman.controlplane.plane import ControlPlane
@@ -53,6 +54,7 @@ def add_parser(commands: argparse._SubParsersAction[argparse.ArgumentParser]) ->
     add("--tls-private-key-file", metavar="FILE", help="the key of --tls-cert-file")
     add("--client-ca-file", metavar="FILE", help="CA of client certificates (CN = user, O = groups)")
     add("--token-auth-file", metavar="FILE", help="static tokens, a CSV line each: token,user,uid,groups")
+    service_account_flags.add_flags(parser, _boolean)
     add("--anonymous-auth", type=_boolean, default=True, metavar="BOOL", help="allow requests without credentials")
     add("--authorization-mode", choices=("RBAC", "AlwaysAllow"), default="RBAC", help="who may do what")
     add("--disable-admission-plugins", default="", metavar="NAMES", help="plugins that are not to run")
@@ -136,6 +138,10 @@ def _config(options: argparse.Namespace, token: str) -> tuple[ServerConfig, byte
     config.tokens = _tokens(options.token_auth_file, token)
     config.tls, ca = _tls(options)
     config.client_certificates = bool(options.client_ca_file)
+    try:
+        config.service_accounts = service_account_flags.configuration(options, _cert_dir(options))
+    except ValueError as error:
+        raise UsageError(str(error)) from None
     return config, ca
 
 
@@ -161,7 +167,7 @@ def _tls(options: argparse.Namespace) -> tuple[ssl.SSLContext, bytes]:
         key = _read(options.tls_private_key_file, "--tls-private-key-file")
         ca = cert
     else:
-        directory = Path(options.cert_dir) if options.cert_dir else _default_cert_dir(options.store)
+        directory = _cert_dir(options)
         hosts = {options.bind_address, "127.0.0.1", "::1", "localhost", "kubernetes.default.svc"} - {"0.0.0.0", "::"}  # noqa: S104
         try:
             files = pki.load_or_create(directory, sorted(hosts))
@@ -172,6 +178,10 @@ def _tls(options: argparse.Namespace) -> tuple[ssl.SSLContext, bytes]:
         return server_ssl_context(cert, key, client_ca), ca
     except (ssl.SSLError, ValueError) as error:
         raise UsageError(f"the certificate or its key cannot be used: {error}") from None
+
+
+def _cert_dir(options: argparse.Namespace) -> Path:
+    return Path(options.cert_dir) if options.cert_dir else _default_cert_dir(options.store)
 
 
 def _default_cert_dir(store: str) -> Path:

@@ -1,0 +1,196 @@
+"""The keys of service-account tokens: RSA (RS256) or ECDSA (ES256, ES384, ES512), read from PEM.
+
+`cryptography` is imported when a key is first needed: its import takes longer than a server's start may.
+Source: kubernetes `pkg/serviceaccount/{jwt,openidmetadata}.go`, client-go `util/keyutil/key.go`; RFC 7515, 7517, 7518.
+"""
+
+from __future__ import annotations
+
+import base64
+import hashlib
+import os
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, TypeAlias
+
+import re2
+
+from steersman.net.pki import write_atomically
+
+if TYPE_CHECKING:
+    from cryptography.hazmat.primitives.asymmetric.ec import EllipticCurvePrivateKey, EllipticCurvePublicKey
+    from cryptography.hazmat.primitives.asymmetric.rsa import RSAPrivateKey, RSAPublicKey
+    from cryptography.hazmat.primitives.hashes import HashAlgorithm
+
+    PublicKey: TypeAlias = RSAPublicKey | EllipticCurvePublicKey
+    PrivateKey: TypeAlias = RSAPrivateKey | EllipticCurvePrivateKey
+
+_PEM = re2.compile(r"(?s)-----BEGIN ([A-Z0-9 ]+)-----.*?-----END [A-Z0-9 ]+-----")
+_CURVES = {"secp256r1": ("ES256", "P-256"), "secp384r1": ("ES384", "P-384"), "secp521r1": ("ES512", "P-521")}
+
+
+def encode(raw: bytes) -> str:
+    """Bytes as base64url without padding."""
+    return base64.urlsafe_b64encode(raw).rstrip(b"=").decode()
+
+
+@dataclass(frozen=True, slots=True)
+class VerifyingKey:
+    """A public key; `id` is the digest of its DER form, `algorithm` the only one that it is used with."""
+
+    id: str
+    algorithm: str
+    public: PublicKey
+
+    def verifies(self, signature: bytes, signed: bytes) -> bool:
+        from cryptography.exceptions import InvalidSignature
+        from cryptography.hazmat.primitives.asymmetric import ec, padding, rsa, utils
+
+        hashing = _hashing(self.algorithm)
+        try:
+            if isinstance(self.public, rsa.RSAPublicKey):
+                self.public.verify(signature, signed, padding.PKCS1v15(), hashing)
+                return True
+            size = _coordinate_bytes(self.public)
+            if len(signature) != 2 * size:
+                return False
+            halves = (int.from_bytes(half, "big") for half in (signature[:size], signature[size:]))
+            self.public.verify(utils.encode_dss_signature(*halves), signed, ec.ECDSA(hashing))
+        except InvalidSignature:
+            return False
+        return True
+
+    def jwk(self) -> dict[str, str]:
+        """The key as a JSON Web Key."""
+        from cryptography.hazmat.primitives.asymmetric import rsa
+
+        if isinstance(self.public, rsa.RSAPublicKey):
+            numbers = self.public.public_numbers()
+            parts = {"n": _number(numbers.n), "e": _number(numbers.e)}
+            return {"use": "sig", "kty": "RSA", "kid": self.id, "alg": self.algorithm, **parts}
+        point, size = self.public.public_numbers(), _coordinate_bytes(self.public)
+        curve = _CURVES[self.public.curve.name][1]
+        parts = {"crv": curve, "alg": self.algorithm, "x": _number(point.x, size), "y": _number(point.y, size)}
+        return {"use": "sig", "kty": "EC", "kid": self.id, **parts}
+
+
+@dataclass(frozen=True, slots=True)
+class KeySet:
+    """The key that signs, and all keys that verify (the signing one's public half among them)."""
+
+    private: PrivateKey
+    signing: VerifyingKey
+    verifying: tuple[VerifyingKey, ...]
+
+    def sign(self, message: bytes) -> bytes:
+        """The signature as a JWS carries it."""
+        from cryptography.hazmat.primitives.asymmetric import ec, padding, rsa, utils
+
+        hashing = _hashing(self.signing.algorithm)
+        if isinstance(self.private, rsa.RSAPrivateKey):
+            return self.private.sign(message, padding.PKCS1v15(), hashing)
+        size = _coordinate_bytes(self.private)
+        r, s = utils.decode_dss_signature(self.private.sign(message, ec.ECDSA(hashing)))
+        return r.to_bytes(size, "big") + s.to_bytes(size, "big")
+
+    def verifies(self, signature: bytes, signed: bytes, algorithm: str, key_id: str) -> bool:
+        """Whether one of the keys made the signature, the one of that id when it is known."""
+        keys = [key for key in self.verifying if key.id == key_id] or self.verifying
+        return any(key.algorithm == algorithm and key.verifies(signature, signed) for key in keys)
+
+
+def key_set(signing: bytes, verifying: Sequence[bytes] = ()) -> KeySet:
+    """Keys from PEM: a private key, and files of public keys, certificates or private keys. Raises ValueError."""
+    from cryptography.hazmat.primitives.asymmetric import ec, rsa
+    from cryptography.hazmat.primitives.serialization import load_pem_private_key
+
+    try:
+        private = load_pem_private_key(signing, None)
+    except (TypeError, ValueError) as error:
+        raise ValueError(f"it holds no private key that can be read ({error})") from None
+    if not isinstance(private, rsa.RSAPrivateKey | ec.EllipticCurvePrivateKey):
+        raise ValueError("it holds neither an RSA nor an ECDSA key")
+    own = _verifying_key(private.public_key())
+    others = [key for pem in verifying for key in public_keys(pem)]
+    return KeySet(private, own, tuple({key.id: key for key in (own, *others)}.values()))
+
+
+def public_keys(pem: bytes) -> list[VerifyingKey]:
+    """The public keys in a PEM file, those of certificates and private keys too. Raises ValueError."""
+    from cryptography import x509
+    from cryptography.hazmat.primitives.serialization import load_pem_private_key, load_pem_public_key
+
+    found = []
+    for block in _PEM.finditer(pem.decode("ascii", "replace")):
+        kind, text = block.group(1), block.group(0).encode()
+        if kind.endswith("PRIVATE KEY"):
+            found.append(_verifying_key(load_pem_private_key(text, None).public_key()))
+        elif kind.endswith("PUBLIC KEY"):
+            found.append(_verifying_key(load_pem_public_key(text)))
+        elif kind == "CERTIFICATE":
+            found.append(_verifying_key(x509.load_pem_x509_certificate(text).public_key()))
+    if not found:
+        raise ValueError("it holds no key that can be read")
+    return found
+
+
+def generate() -> bytes:
+    """A new private key (P-256), as PEM."""
+    from cryptography.hazmat.primitives.asymmetric import ec
+    from cryptography.hazmat.primitives.serialization import Encoding, NoEncryption, PrivateFormat
+
+    key = ec.generate_private_key(ec.SECP256R1())
+    return key.private_bytes(Encoding.PEM, PrivateFormat.PKCS8, NoEncryption())
+
+
+def generated() -> KeySet:
+    """A new key, kept in memory alone."""
+    return key_set(generate())
+
+
+def kept(path: Path, verifying: Sequence[bytes] = ()) -> KeySet:
+    """The key in a file (mode 0600), which is made when it is missing: of several processes one makes it.
+
+    Raises OSError, ValueError.
+    """
+    if not path.exists():
+        path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+        proposed = path.with_name(f".{path.name}.{os.getpid()}")
+        write_atomically(proposed, generate(), mode=0o600)
+        try:
+            os.link(proposed, path)
+        except FileExistsError:
+            pass
+        finally:
+            proposed.unlink()
+    return key_set(path.read_bytes(), verifying)
+
+
+def _verifying_key(public: Any) -> VerifyingKey:
+    from cryptography.hazmat.primitives.asymmetric import ec, rsa
+    from cryptography.hazmat.primitives.serialization import Encoding, PublicFormat
+
+    if isinstance(public, rsa.RSAPublicKey):
+        algorithm = "RS256"
+    elif isinstance(public, ec.EllipticCurvePublicKey) and public.curve.name in _CURVES:
+        algorithm = _CURVES[public.curve.name][0]
+    else:
+        raise ValueError("it holds a key that is neither RSA nor ECDSA on P-256, P-384 or P-521")
+    der = public.public_bytes(Encoding.DER, PublicFormat.SubjectPublicKeyInfo)
+    return VerifyingKey(encode(hashlib.sha256(der).digest()), algorithm, public)
+
+
+def _hashing(algorithm: str) -> HashAlgorithm:
+    from cryptography.hazmat.primitives import hashes
+
+    known: dict[str, HashAlgorithm] = {"256": hashes.SHA256(), "384": hashes.SHA384(), "512": hashes.SHA512()}
+    return known[algorithm[2:]]
+
+
+def _coordinate_bytes(key: EllipticCurvePublicKey | EllipticCurvePrivateKey) -> int:
+    return (key.curve.key_size + 7) // 8
+
+
+def _number(value: int, size: int | None = None) -> str:
+    return encode(value.to_bytes(size or (value.bit_length() + 7) // 8, "big"))

@@ -1,0 +1,82 @@
+"""Flags of `steersman serve` about service-account tokens, named as kube-apiserver's.
+
+Source: kubernetes `pkg/kubeapiserver/options/authentication.go`.
+"""
+
+from __future__ import annotations
+
+import argparse
+from collections.abc import Callable
+from functools import partial
+from pathlib import Path
+
+from steersman._util.goduration import parse_nanoseconds
+from steersman.apiserver.authn import signing_keys
+from steersman.apiserver.authn.authenticator import DEFAULT_AUDIENCES
+from steersman.apiserver.authn.service_accounts import ServiceAccountConfig
+from steersman.apiserver.authn.signing_keys import KeySet
+
+_KEY_FILE = "sa.key"
+_HOUR, _LONGEST = 3600, 1 << 32
+
+
+def add_flags(parser: argparse.ArgumentParser, boolean: Callable[[str], bool]) -> None:
+    """The flags; `boolean` reads true and false."""
+    add = parser.add_argument
+    add("--service-account-issuer", action="append", metavar="URL", help="of tokens; the first signs, all are accepted")
+    add("--service-account-signing-key-file", metavar="FILE", help="signs tokens (PEM), instead of a self-made key")
+    add("--service-account-key-file", action="append", metavar="FILE", help="more keys (PEM) that tokens may be of")
+    add("--service-account-jwks-uri", default="", metavar="URL", help="where the keys are told to be found")
+    add("--service-account-max-token-expiration", type=_seconds, default=0, metavar="TIME", help="such as 24h")
+    add(
+        "--service-account-extend-token-expiration",
+        type=boolean,
+        default=True,
+        metavar="BOOL",
+        help="let pods' tokens outlive what kubelets ask for",
+    )
+    add("--api-audiences", default="", metavar="NAMES", help="whom tokens must be made for; the issuers when left out")
+
+
+def configuration(options: argparse.Namespace, directory: Path) -> ServiceAccountConfig:
+    """What the flags say; a self-made key is kept in `directory`, from its first use on.
+
+    Raises ValueError with one line on what is wrong.
+    """
+    return ServiceAccountConfig(
+        issuers=tuple(options.service_account_issuer or DEFAULT_AUDIENCES),
+        audiences=tuple(name.strip() for name in options.api_audiences.split(",") if name.strip()),
+        keys=_keys(options.service_account_signing_key_file, options.service_account_key_file or [], directory),
+        max_seconds=options.service_account_max_token_expiration,
+        extend=options.service_account_extend_token_expiration,
+        jwks_uri=options.service_account_jwks_uri,
+    )
+
+
+def _keys(signing: str | None, verifying: list[str], directory: Path) -> Callable[[], KeySet]:
+    """Files that were named are read now, so that the server does not start without them."""
+    others = [_checked("--service-account-key-file", path, signing_keys.public_keys) for path in verifying]
+    if signing is None:
+        return partial(signing_keys.kept, directory / _KEY_FILE, others)
+    own = _checked("--service-account-signing-key-file", signing, signing_keys.key_set)
+    return partial(signing_keys.key_set, own, others)
+
+
+def _checked(flag: str, path: str, read: Callable[[bytes], object]) -> bytes:
+    try:
+        content = Path(path).read_bytes()
+        read(content)
+    except (OSError, ValueError) as error:
+        why = error.strerror if isinstance(error, OSError) else error
+        raise ValueError(f"{flag} {path} cannot be used: {why}") from None
+    return content
+
+
+def _seconds(text: str) -> int:
+    nanoseconds = parse_nanoseconds(text)
+    if nanoseconds is None:
+        raise argparse.ArgumentTypeError(f"{text!r} is no duration such as 24h")
+    seconds = nanoseconds // 1_000_000_000
+    if seconds and not _HOUR <= seconds <= _LONGEST:
+        raise argparse.ArgumentTypeError(f"{text!r} is not between an hour and 2^32 seconds")
+    return seconds
