@@ -5,7 +5,6 @@ from typing import Any
 import pytest
 
 from steersman.api.apiextensions import validate_crd
-from steersman.apimachinery import field_errors as fe
 
 from .crds import crd, in_spec
 
