@@ -201,6 +201,8 @@ def test_holds(table: str) -> None:
         ("optional.none().value() == 1", "optional.none() dereference"),
         ("dyn(1) + dyn('a') == 1", "no such overload"),
         ("dyn('a') < 1", "no such overload"),
+        ("dyn(0).orValue(1) == 1", "no such overload"),
+        ("dyn(0) ? true : false", "no such overload"),
         ("'abc'.substring(2, 1) == ''", "invalid substring range. start: 2, end: 1"),
         ("'abc'.charAt(5) == ''", "index out of range: 5"),
         ("[1].slice(1, 5) == []", "cannot slice(1, 5), list is length 1"),

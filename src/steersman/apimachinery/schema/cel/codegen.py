@@ -93,7 +93,7 @@ class ExpressionWriter(Writer):
 
     def literal(self, value: Any, cel_type: Type) -> Code:
         if value is None or value.__class__ in (bool, int, str):
-            return Code(repr(value), cel_type)
+            return Code(f"({value})" if value.__class__ is int else repr(value), cel_type)
         return Code(self.constant(value), cel_type)
 
     def value(self, code: Code) -> str:
