@@ -10,16 +10,15 @@ from steersman.apimachinery.errors import (
     not_found,
 )
 from steersman.apiserver.core import Core
-from steersman.apiserver.endpoints import answers, discovery, health, openid
+from steersman.apiserver.endpoints import answers, discovery, health
 from steersman.apiserver.endpoints.binding import bind
 from steersman.apiserver.endpoints.create import create
 from steersman.apiserver.endpoints.delete import delete, delete_collection
+from steersman.apiserver.endpoints.eviction import evict
 from steersman.apiserver.endpoints.get import get
 from steersman.apiserver.endpoints.list import list_
 from steersman.apiserver.endpoints.patch import patch
-from steersman.apiserver.endpoints.reviews.create import create as create_review
 from steersman.apiserver.endpoints.scale import scale
-from steersman.apiserver.endpoints.token_request import request_token
 from steersman.apiserver.endpoints.update import update
 from steersman.apiserver.endpoints.watch import watch
 from steersman.apiserver.exchange import Answer, Exchange
@@ -80,6 +79,9 @@ async def _review(core: Core, scope: ResourceScope, x: Exchange) -> Answer:
         raise no_such_resource()
     if info.verb != "create":
         raise no_such_method()
+    # Deferred, as tokens and the issuer's documents are below: a server starts without them.
+    from steersman.apiserver.endpoints.reviews.create import create as create_review
+
     return await create_review(core, scope, x)
 
 
@@ -129,7 +131,11 @@ async def _subresource(core: Core, scope: ResourceScope, x: Exchange) -> Answer:
     if info.subresource == "scale" and scope.scale is not None:
         return await scale(core, scope, x)
     if info.subresource == "token":
+        from steersman.apiserver.endpoints.token_request import request_token
+
         return await request_token(core, scope, x)
+    if info.subresource == "eviction":
+        return await evict(core, scope, x)
     strategy = _strategy_of(scope, info.subresource)
     if info.subresource == "binding":
         return await bind(core, scope, x)
@@ -175,6 +181,8 @@ async def _path(core: Core, x: Exchange) -> Answer:
         case ["healthz" | "livez" | "readyz" as endpoint, *check]:
             return health.health(core, x, endpoint, "/".join(check))
         case [".well-known" | "openid", *_]:
+            from steersman.apiserver.endpoints import openid
+
             return openid.serve(core, x)
         case ["openapi", *rest]:
             return await _openapi(core, x, rest)

@@ -9,12 +9,14 @@ import argparse
 from collections.abc import Callable
 from functools import partial
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from steersman._util.goduration import parse_nanoseconds
-from steersman.apiserver.authn import signing_keys
 from steersman.apiserver.authn.authenticator import DEFAULT_AUDIENCES
 from steersman.apiserver.authn.service_accounts import ServiceAccountConfig
-from steersman.apiserver.authn.signing_keys import KeySet
+
+if TYPE_CHECKING:
+    from steersman.apiserver.authn.signing_keys import KeySet
 
 _KEY_FILE = "sa.key"
 _HOUR, _LONGEST = 3600, 1 << 32
@@ -55,11 +57,21 @@ def configuration(options: argparse.Namespace, directory: Path) -> ServiceAccoun
 
 def _keys(signing: str | None, verifying: list[str], directory: Path) -> Callable[[], KeySet]:
     """Files that were named are read now, so that the server does not start without them."""
+    if signing is None and not verifying:
+        return partial(_kept, directory / _KEY_FILE)
+    from steersman.apiserver.authn import signing_keys
+
     others = [_checked("--service-account-key-file", path, signing_keys.public_keys) for path in verifying]
     if signing is None:
         return partial(signing_keys.kept, directory / _KEY_FILE, others)
     own = _checked("--service-account-signing-key-file", signing, signing_keys.key_set)
     return partial(signing_keys.key_set, own, others)
+
+
+def _kept(path: Path) -> KeySet:
+    from steersman.apiserver.authn import signing_keys  # deferred: a server starts without a key
+
+    return signing_keys.kept(path)
 
 
 def _checked(flag: str, path: str, read: Callable[[bytes], object]) -> bytes:

@@ -7,6 +7,7 @@ from typing import Any
 import orjson
 import pytest
 
+from steersman._util.base64url import encode
 from steersman.apimachinery.errors import Unauthorized
 from steersman.apiserver.authn.service_accounts import (
     LEEWAY,
@@ -14,7 +15,7 @@ from steersman.apiserver.authn.service_accounts import (
     ServiceAccountConfig,
     ServiceAccountTokens,
 )
-from steersman.apiserver.authn.signing_keys import encode, generated
+from steersman.apiserver.authn.signing_keys import generated
 from steersman.apiserver.authn.user import CREDENTIAL_ID, NODE_NAME, NODE_UID, POD_NAME, POD_UID
 
 NOW = 1_800_000_000

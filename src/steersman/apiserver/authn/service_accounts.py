@@ -6,21 +6,20 @@ KEP-1205 (bound tokens).
 
 from __future__ import annotations
 
-import base64
 import hashlib
 import time
 import uuid
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import orjson
 
+from steersman._util.base64url import decode, encode
 from steersman._util.gotext import quote
 from steersman.apimachinery import times
 from steersman.apimachinery.errors import Unauthorized
 from steersman.apiserver.authn.authenticator import DEFAULT_AUDIENCES
-from steersman.apiserver.authn.signing_keys import KeySet, encode, generated
 from steersman.apiserver.authn.user import (
     CREDENTIAL_ID,
     NODE_NAME,
@@ -32,6 +31,9 @@ from steersman.apiserver.authn.user import (
     service_account_name,
 )
 
+if TYPE_CHECKING:
+    from steersman.apiserver.authn.signing_keys import KeySet
+
 Object = Mapping[str, Any]
 Find = Callable[[str, str, str], Object | None]
 """An object of the core group by resource, namespace ("" at the cluster scope) and name."""
@@ -40,6 +42,12 @@ LEEWAY = 60.0
 _PRIVATE = "kubernetes.io"
 _MAX_CACHED = 1024
 _INVALIDATED = "service account token has been invalidated"
+
+
+def _generated() -> KeySet:
+    from steersman.apiserver.authn.signing_keys import generated  # deferred: a server starts without a key
+
+    return generated()
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,7 +61,7 @@ class ServiceAccountConfig:
 
     issuers: tuple[str, ...] = DEFAULT_AUDIENCES
     audiences: tuple[str, ...] = ()
-    keys: Callable[[], KeySet] = generated
+    keys: Callable[[], KeySet] = _generated
     max_seconds: int = 0
     extend: bool = True
     jwks_uri: str = ""
@@ -143,7 +151,7 @@ class ServiceAccountTokens:
         parts = token.split(".")
         if len(parts) != 3:
             return None
-        header, claims, signature = _decode_object(parts[0]), _decode_object(parts[1]), _decode(parts[2])
+        header, claims, signature = _decode_object(parts[0]), _decode_object(parts[1]), decode(parts[2])
         if header is None or claims is None or signature is None or claims.get("iss") not in self.config.issuers:
             return None
         signed = f"{parts[0]}.{parts[1]}".encode()
@@ -214,15 +222,8 @@ def _reference(obj: Object) -> dict[str, str]:
     return {key: meta[key] for key in ("name", "uid") if meta.get(key)}
 
 
-def _decode(text: str) -> bytes | None:
-    try:
-        return base64.b64decode(text.encode("ascii") + b"=" * (-len(text) % 4), altchars=b"-_", validate=True)
-    except ValueError:
-        return None
-
-
 def _decode_object(text: str) -> dict[str, Any] | None:
-    raw = _decode(text)
+    raw = decode(text)
     try:
         found = None if raw is None else orjson.loads(raw)
     except ValueError:

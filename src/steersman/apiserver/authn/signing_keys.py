@@ -6,7 +6,6 @@ Source: kubernetes `pkg/serviceaccount/{jwt,openidmetadata}.go`, client-go `util
 
 from __future__ import annotations
 
-import base64
 import hashlib
 import os
 from collections.abc import Sequence
@@ -16,6 +15,7 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 
 import re2
 
+from steersman._util.base64url import encode
 from steersman.net.pki import write_atomically
 
 if TYPE_CHECKING:
@@ -28,11 +28,6 @@ if TYPE_CHECKING:
 
 _PEM = re2.compile(r"(?s)-----BEGIN ([A-Z0-9 ]+)-----.*?-----END [A-Z0-9 ]+-----")
 _CURVES = {"secp256r1": ("ES256", "P-256"), "secp384r1": ("ES384", "P-384"), "secp521r1": ("ES512", "P-521")}
-
-
-def encode(raw: bytes) -> str:
-    """Bytes as base64url without padding."""
-    return base64.urlsafe_b64encode(raw).rstrip(b"=").decode()
 
 
 @dataclass(frozen=True, slots=True)
