@@ -36,14 +36,16 @@ def read(request: Request) -> bytes:
     return request.body
 
 
-def decode(x: Exchange, scope: ResourceScope, strategy: Strategy, level: str) -> Object:
+def decode(x: Exchange, scope: ResourceScope, strategy: Strategy, level: str, *, also: str = "") -> Object:
     """The object in a create's or update's body, normalised and with defaults.
 
     `level` is fieldValidation: Strict refuses unknown and duplicate fields (400), Warn warns of them, Ignore drops
-    them.
+    them. `also` is an old apiVersion of the same fields, which is taken too.
     """
     body = read(x.request)
     obj, duplicates = _parse(x, scope, body, level)
+    if also and obj.get("apiVersion") == also:
+        obj["apiVersion"] = scope.api_version
     _check_kind(scope, obj, body)
     return finish(x, scope, strategy, obj, duplicates, level)
 
