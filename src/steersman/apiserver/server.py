@@ -15,6 +15,7 @@ from pathlib import Path
 
 from steersman.apiserver.admission import Admission, Plugin
 from steersman.apiserver.admission.builtin import builtin_plugins
+from steersman.apiserver.admission.escalation import EscalationCheck
 from steersman.apiserver.admission.namespace_lifecycle import NamespaceLifecycle
 from steersman.apiserver.authn.authenticator import Authenticator, BearerTokens, RequestAuthenticator
 from steersman.apiserver.authn.service_accounts import ServiceAccountConfig, ServiceAccountTokens
@@ -150,8 +151,11 @@ async def _compose(store: Store, config: ServerConfig) -> Core:
         *builtin_plugins(look),
         *config.extra_plugins,
     ]
-    admission = Admission([plugin for plugin in plugins if plugin.name not in config.disabled_plugins])
+    plugins = [plugin for plugin in plugins if plugin.name not in config.disabled_plugins]
     authorizer: Authorizer = feed_rbac(catalog) if config.rbac and not config.insecure else AlwaysAllow()
+    if isinstance(authorizer, RbacAuthorizer):
+        plugins.append(EscalationCheck(authorizer))
+    admission = Admission(plugins)
     accounts = ServiceAccountTokens(config.service_accounts, partial(_find, catalog))
     static = [config.tokens] if config.tokens is not None else []
     identity = Identity(BearerTokens([*static, accounts], accounts.audiences), accounts, authorizer)
