@@ -9,6 +9,7 @@ built by reference/build.sh. Prints a table in Markdown; see bench/README.md for
 from __future__ import annotations
 
 import argparse
+import contextlib
 import json
 import os
 import pathlib
@@ -74,10 +75,17 @@ def load(loader: pathlib.Path, url: str, options: argparse.Namespace) -> dict:
     return json.loads(done.stdout)
 
 
-def free_port() -> int:
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        return probe.getsockname()[1]
+def free_ports(count: int) -> int:
+    """The first of so many consecutive free ports, below those that the system gives to clients."""
+    for first in range(21000, 30000, count):
+        with contextlib.ExitStack() as stack:
+            try:
+                for port in range(first, first + count):
+                    stack.enter_context(socket.socket()).bind(("127.0.0.1", port))
+            except OSError:
+                continue
+            return first
+    raise SystemExit("no free ports")
 
 
 def measure_steersman(loader: pathlib.Path, folder: pathlib.Path, options: argparse.Namespace) -> dict:
@@ -116,7 +124,7 @@ def measure_steersman(loader: pathlib.Path, folder: pathlib.Path, options: argpa
 
 
 def measure_reference(loader: pathlib.Path, folder: pathlib.Path, options: argparse.Namespace) -> dict:
-    port = free_port()
+    port = free_ports(3)
     scripts = options.shared.resolve() / "reference"
     started = time.perf_counter()
     subprocess.run(
