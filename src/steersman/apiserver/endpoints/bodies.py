@@ -9,6 +9,7 @@ from typing import Any
 
 from steersman._util.gotext import quote
 from steersman.api.kinds import protobuf_schema
+from steersman.api.registered import refusal
 from steersman.apimachinery.codec import json as codec
 from steersman.apimachinery.codec import protobuf, yaml
 from steersman.apimachinery.codec.negotiate import JSON, PROTOBUF, YAML, content_type
@@ -152,25 +153,12 @@ def _check_kind(scope: ResourceScope, obj: dict[str, Any], body: bytes) -> None:
 
 def _check_builtin_kind(scope: ResourceScope, obj: dict[str, Any], api_version: Any, kind: Any, body: bytes) -> None:
     """Built-in bodies may leave apiVersion and kind out; what they name must be the endpoint's."""
-    if api_version in (None, "") and kind in (None, ""):
-        obj["apiVersion"], obj["kind"] = scope.api_version, scope.kind
-        return
-    given = api_version or scope.api_version
-    if kind in (None, "") and given == scope.api_version:
-        obj["apiVersion"], obj["kind"] = scope.api_version, scope.kind
-        return
-    if given == scope.api_version and kind == scope.kind:
-        obj["apiVersion"] = scope.api_version
+    given, kind = str(api_version or scope.api_version), str(kind or scope.kind)
+    if (given, kind) == (scope.api_version, scope.kind):
+        obj["apiVersion"], obj["kind"] = given, kind
         return
     try:
-        group, version = split_api_version(str(given))
+        split_api_version(given)
     except ValueError as error:
         raise unrecognized(scope, body, str(error)) from None
-    if given != scope.api_version and kind == scope.kind and group == scope.group:
-        raise BadRequest(
-            f"the API version in the data ({given}) does not match the expected API version ({scope.api_version})"
-        )
-    raise BadRequest(
-        f"{kind} in version {quote(version)} cannot be handled as a {scope.kind}: "
-        f"converting ({given}).{kind} to ({scope.api_version}).{scope.kind}: unknown conversion"
-    )
+    raise BadRequest(refusal(given, kind, scope.api_version, scope.kind))
