@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
-from steersman.apimachinery.errors import ApiError, forbidden
+from steersman.apimachinery.errors import ApiError, BadRequest, NotFound, forbidden, not_found
 from steersman.apiserver.admission.chain import Attributes
 from steersman.apiserver.authz.escalation import escalation, may_bind, may_do_everything, may_escalate
 from steersman.apiserver.authz.policy_rules import Rule
@@ -59,8 +59,12 @@ class EscalationCheck:
             return
         if may_bind(self._authorizer, attributes.user, reference, namespace):
             return
+        if reference.get("kind") == "Role" and not namespace:
+            raise BadRequest("Namespace parameter required.")
         try:
             rules = self._authorizer.role_rules(reference, namespace)
+        except NotFound:
+            raise not_found(GROUP, attributes.scope.resource, reference.get("name") or "") from None
         except ValueError as error:
             raise ApiError(str(error)) from None
         if why := self._lacking(attributes, rules):
