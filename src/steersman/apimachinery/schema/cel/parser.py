@@ -7,10 +7,10 @@ Source: cel-go `parser/parser.go`, `parser/gen/CEL.g4`.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
 from typing import NamedTuple
 
-from steersman.apimachinery.schema.cel.ast import Call, Entry, Expr, Ident, ListExpr, Literal, MapExpr, Message, Select
+from steersman.apimachinery.schema.cel.ast import Call, Expr, Ident, Literal, Select
+from steersman.apimachinery.schema.cel.brackets import FIELD, Brackets
 from steersman.apimachinery.schema.cel.errors import CompileError, Issue
 from steersman.apimachinery.schema.cel.lexer import EOF
 from steersman.apimachinery.schema.cel.literals import (
@@ -27,8 +27,8 @@ from steersman.apimachinery.schema.cel.token_reader import (
     OPERAND,
     OPERATORS,
     RESERVED,
+    Mismatch,
     Stop,
-    TokenReader,
     expected,
 )
 from steersman.apimachinery.schema.cel.values import Uint
@@ -36,6 +36,7 @@ from steersman.apimachinery.schema.cel.values import Uint
 MAX_SIZE = 100_000
 """Most code points of an expression."""
 MAX_DEPTH = 250
+_PRIMARY = OPERAND - {"!"}
 
 
 class _Chain(NamedTuple):
@@ -54,19 +55,17 @@ def parse(source: str) -> Expr:
     return _Parser(source).parse()
 
 
-class _Parser(TokenReader):
+class _Parser(Brackets):
     def __init__(self, source: str) -> None:
         super().__init__(source)
-        self.source = source
         self.depth = 0
-        self.heights: dict[Expr, int] = {}
 
     def parse(self) -> Expr:
         expr: Expr = Literal(0, False)
         try:
             expr = self.expression()
             self.expect(EOF, ())
-        except Stop:
+        except (Stop, Mismatch):
             pass
         if not self.issues and self.heights.get(expr, 0) > MAX_DEPTH:
             self.issues.append(Issue(-1, "max recursion depth exceeded"))
@@ -74,39 +73,38 @@ class _Parser(TokenReader):
             raise CompileError(self.source, self.issues)
         return expr
 
-    def node(self, expr: Expr, *below: Expr, own: int = 1) -> Expr:
-        """Remember how deeply a node nests."""
-        heights = self.heights
-        height = own
-        for child in below:
-            height = max(height, own + heights.get(child, 0))
-        if height:
-            heights[expr] = height
-        return expr
-
     # -- the grammar
 
-    def expression(self, extra: Iterable[str] = ()) -> Expr:
+    def expression(self) -> Expr:
         self.depth += 1
         if self.depth > MAX_DEPTH:
             self.issues.append(Issue(-1, f"expression recursion limit exceeded: {MAX_DEPTH}"))
             raise Stop
-        condition = self.binary(extra)
+        condition = self.binary()
         if self.token.kind == "?":
-            position = self.advance().pos
-            self.closers.append(":")
-            truthy = self.binary()
-            self.closers.pop()
-            self.expect(":", OPERAND)
-            falsy = self.expression()
-            call = Call(position, "_?_:_", [condition, truthy, falsy])
-            condition = self.node(call, condition, truthy, falsy)
+            condition = self.ternary(condition)
         self.depth -= 1
         return condition
 
-    def binary(self, extra: Iterable[str] = ()) -> Expr:
+    def ternary(self, condition: Expr) -> Expr:
+        position = self.advance().pos
+        level = self.levels[-1]
+        self.enter(":", question=False, operators=False, postfix=False)
+        truthy = self.binary()
+        self.leave()
+        try:
+            self.expect(":", OPERAND)
+        except Mismatch:
+            self.recover("expression", operators=False)
+            return Literal(position, None)
+        self.levels.append(level._replace(question=True))
+        falsy = self.expression()
+        self.leave()
+        return self.node(Call(position, "_?_:_", [condition, truthy, falsy]), condition, truthy, falsy)
+
+    def binary(self) -> Expr:
         """Everything that binds more tightly than `?:`."""
-        operands: list[Expr | _Chain] = [self.unary(extra)]
+        operands: list[Expr | _Chain] = [self.unary()]
         operators: list[tuple[int, str, int]] = []
         while True:
             precedence, name = OPERATORS.get(self.token.kind, (0, ""))
@@ -141,75 +139,96 @@ class _Parser(TokenReader):
         right = chain.terms[middle + 1] if middle == high else self.balance(chain, middle + 1, high)
         return self.node(Call(chain.positions[middle], chain.function, [left, right]), left, right, own=0)
 
-    def unary(self, extra: Iterable[str] = ()) -> Expr:
-        if not self.operand_expected(extra):
-            return Literal(self.token.pos, None)
-        sign = self.token.kind
-        if sign == "-" and self.second() in ("NUM_INT", "NUM_FLOAT"):
-            return self.member()
-        if sign not in ("-", "!"):
-            return self.member()
-        first = self.token.pos
+    def unary(self) -> Expr:
+        kind = self.token.kind
+        try:
+            if kind not in OPERAND:
+                self.require(OPERAND)
+                kind = self.token.kind
+            if kind == "!" or (kind == "-" and self.second() not in ("NUM_INT", "NUM_FLOAT")):
+                return self.negation(kind)
+        except Mismatch:
+            position = self.token.pos
+            self.recover("unary")
+            return Literal(position, None)
+        return self.member()
+
+    def negation(self, sign: str) -> Expr:
+        start = self.token.pos
         count = 0
-        while self.token.kind == sign:
-            self.advance()
+        while self.tokens[self.at + count].kind == sign:
             count += 1
-        if self.token.kind is EOF or (sign == "-" and self.token.kind not in OPERAND):
-            if sign == "-":
-                self.syntax_error("no viable alternative at input '-'")
-                self.recovering = False
-                self.operand_expected()
-            else:
-                self.syntax_error(f"extraneous input '{self.token.text}' expecting {expected(OPERAND)}")
-            raise Stop
-        if not self.operand_expected():
-            return Literal(self.token.pos, None)
+        if sign == "-" and self.tokens[self.at + count].kind not in _PRIMARY:
+            raise self.no_alternative(self.at + count)
+        for _ in range(count):
+            self.advance()
+        if self.token.kind not in _PRIMARY:
+            self.syntax_error(f"extraneous input '{self.token.text}' expecting {expected(OPERAND)}")
+            self.skip_to(OPERAND | self.restart(operators=True, postfix=False))
         operand = self.member()
         if count % 2 == 0:
             return operand
-        return self.node(Call(first, "-_" if sign == "-" else "!_", [operand]), operand, own=0)
+        function = "-_" if sign == "-" else "!_"
+        return self.node(Call(start, function, [operand]), operand, own=0)
 
     def member(self) -> Expr:
         expr = self.primary()
-        while True:
-            kind = self.token.kind
-            if kind == ".":
-                expr = self.field(expr)
-            elif kind == "[":
-                position = self.advance().pos
-                optional = self.token.kind == "?"
-                if optional:
-                    self.advance()
-                index = self.enclosed("]", () if optional else ("?",))
-                call = Call(position, "_[?_]" if optional else "_[_]", [expr, index])
-                expr = self.node(call, expr, index)
-            else:
-                return expr
+        try:
+            while True:
+                if self.token.kind == ".":
+                    expr, complete = self.field(expr)
+                elif self.token.kind == "[":
+                    expr, complete = self.index(expr)
+                else:
+                    return expr
+                if not complete:
+                    raise Mismatch
+        except Mismatch:
+            self.recover("member")
+        return expr
 
-    def field(self, operand: Expr) -> Expr:
-        dot = self.advance()
-        optional = self.token.kind == "?"
-        if optional:
+    def index(self, operand: Expr) -> tuple[Expr, bool]:
+        position = self.advance().pos
+        try:
+            self.require(OPERAND | {"?"})
+        except Mismatch:
+            return Call(position, "_[_]", [operand, Literal(position, None)]), False
+        optional = self.take("?")
+        index = self.within("]", postfix=False)
+        call = self.node(Call(position, "_[?_]" if optional else "_[_]", [operand, index]), operand, index)
+        try:
+            self.expect("]", self.after_bracket())
+        except Mismatch:
+            return call, False
+        return call, True
+
+    def field(self, operand: Expr) -> tuple[Expr, bool]:
+        dot = self.token
+        optional = self.second() == "?"
+        name = self.tokens[min(self.at + 1 + optional, len(self.tokens) - 1)]
+        if not optional and name.kind not in FIELD:
+            raise self.no_alternative(self.at + 1)
+        for _ in range(1 + optional):
             self.advance()
-        name = self.token
         if name.kind == "IDENTIFIER" and not optional and self.second() == "(":
             self.advance()
             opening = self.advance().pos
-            args = self.arguments()
-            return self.node(self.call(opening, name.text, args, operand), operand, *args)
-        if name.kind not in ("IDENTIFIER", "ESC_IDENTIFIER"):
-            if name.kind in ("true", "false", "null"):
-                self.syntax_error(f"mismatched input '{name.text}' expecting IDENTIFIER")
-            else:
-                shown = "" if name.kind is EOF else name.text
-                self.syntax_error(f"no viable alternative at input '.{'?' if optional else ''}{shown}'")
-            raise Stop
+            args, complete = self.arguments(postfix=False)
+            return self.node(self.call(opening, name.text, args, operand), operand, *args), complete
+        if optional:
+            try:
+                self.require(FIELD)
+            except Mismatch:
+                position = self.token.pos
+                self.recover("identifier", postfix=True)
+                return self.error(position, "unsupported ident kind"), True
+            name = self.token
         self.advance()
         text = name.text[1:-1] if name.kind == "ESC_IDENTIFIER" else name.text
         if optional:
             call = Call(dot.pos, "_?._", [operand, Literal(name.pos, text)])
-            return self.node(call, operand)
-        return self.node(Select(dot.pos, operand, text), operand)
+            return self.node(call, operand), True
+        return self.node(Select(dot.pos, operand, text), operand), True
 
     def call(self, position: int, function: str, args: list[Expr], target: Expr | None) -> Expr:
         try:
@@ -218,37 +237,33 @@ class _Parser(TokenReader):
             return self.error(error.pos, str(error))
         return expanded or Call(position, function, args, target)
 
-    def enclosed(self, closer: str, extra: Iterable[str] = ()) -> Expr:
-        """An expression, and the bracket that closes it."""
-        self.closers.append(closer)
-        expr = self.expression(extra)
-        self.closers.pop()
-        self.expect(closer, self.after())
-        return expr
-
-    def arguments(self) -> list[Expr]:
-        if self.token.kind == ")":
-            self.advance()
-            return []
-        self.closers += [")", ","]
-        args = [self.expression((")",))]
-        while self.token.kind == ",":
-            self.advance()
-            args.append(self.expression())
-        del self.closers[-2:]
-        self.expect(")", self.after())
-        return args
-
     def primary(self) -> Expr:
         token = self.token
-        if token.kind in LITERALS or token.kind == "-":
-            return self.literal()
-        if token.kind == "IDENTIFIER" or token.kind == ".":
-            return self.name()
+        try:
+            if token.kind not in _PRIMARY:
+                self.require(_PRIMARY)
+                token = self.token
+            if token.kind == "-" and self.second() not in ("NUM_INT", "NUM_FLOAT"):
+                raise self.no_alternative(self.at + 1)
+            if token.kind in LITERALS or token.kind == "-":
+                return self.literal()
+            if token.kind == "IDENTIFIER" or token.kind == ".":
+                return self.name()
+        except Mismatch:
+            self.recover("primary", postfix=True)
+            return Literal(token.pos, None)
         self.advance()
         if token.kind == "(":
-            return self.enclosed(")")
-        return self.list(token.pos) if token.kind == "[" else self.map(token.pos)
+            return self.parenthesis()
+        return self.list_of(token.pos) if token.kind == "[" else self.map_of(token.pos)
+
+    def parenthesis(self) -> Expr:
+        expr = self.within(")")
+        try:
+            self.expect(")", self.after_bracket())
+        except Mismatch:
+            self.recover("parenthesis", postfix=True)
+        return expr
 
     def literal(self) -> Expr:
         token = self.advance()
@@ -273,19 +288,20 @@ class _Parser(TokenReader):
         start = self.token
         dot = "." if start.kind == "." else ""
         if dot:
+            if self.second() != "IDENTIFIER":
+                raise self.no_alternative(self.at + 1)
             self.advance()
-            if self.token.kind != "IDENTIFIER":
-                self.syntax_error(
-                    f"no viable alternative at input '.{'' if self.token.kind is EOF else self.token.text}'"
-                )
-                raise Stop
         fields = self.message_name()
         if fields:
-            return self.message(dot + ".".join(fields))
+            while self.token.kind != "{":
+                self.advance()
+            return self.message(dot + ".".join(fields), self.advance().pos)
         token = self.advance()
         if self.token.kind == "(":
             opening = self.advance().pos
-            args = self.arguments()
+            args, complete = self.arguments(postfix=True)
+            if not complete:
+                self.recover("call", postfix=True)
             if token.text in RESERVED:
                 return self.error(start.pos, f"reserved identifier: {token.text}")
             return self.node(self.call(opening, dot + token.text, args, None), *args, own=0)
@@ -306,83 +322,3 @@ class _Parser(TokenReader):
                 return []
             at += 2
         return []
-
-    def message(self, name: str) -> Expr:
-        while self.token.kind != "{":
-            self.advance()
-        opening = self.advance().pos
-        fields: list[Entry] = []
-        self.closers += ["}", ",", ":"]
-        while self.token.kind not in ("}", ",") or (fields and self.more("}")):
-            optional = self.take("?")
-            field = self.token
-            if field.kind not in ("IDENTIFIER", "ESC_IDENTIFIER"):
-                wanted = {"IDENTIFIER", "ESC_IDENTIFIER"} | (set() if optional else {"}", ",", "?"})
-                self.syntax_error(f"mismatched input '{field.text}' expecting {expected(wanted)}")
-                raise Stop
-            self.advance()
-            text = field.text[1:-1] if field.kind == "ESC_IDENTIFIER" else field.text
-            position = self.expect(":", OPERAND).pos
-            fields.append(Entry(position, text, self.expression(), optional=optional))
-        self.close("}")
-        del self.closers[-3:]
-        return self.node(Message(opening, name, fields), *[field.value for field in fields], own=0)
-
-    def take(self, kind: str) -> bool:
-        if self.token.kind == kind:
-            self.advance()
-            return True
-        return False
-
-    def more(self, closer: str) -> bool:
-        """Between elements: whether another one follows; a comma may also stand before the end."""
-        if self.token.kind == "," and self.second() != closer:
-            self.advance()
-            return True
-        return False
-
-    def close(self, closer: str) -> None:
-        """The end of a list or map, after an optional comma."""
-        self.take(",")
-        if self.token.kind == closer:
-            self.advance()
-            return
-        wanted = {closer, ","} if self.tokens[self.at - 1].kind != "," else {closer}
-        if self.token.kind is not EOF and self.second() in wanted:
-            self.syntax_error(f"extraneous input '{self.token.text}' expecting {expected(wanted)}")
-            self.at += 1
-            self.close(closer)
-            return
-        self.syntax_error(f"mismatched input '{self.token.text}' expecting {expected(wanted)}")
-        raise Stop
-
-    def list(self, opening: int) -> Expr:
-        elements: list[Expr] = []
-        optional = set()
-        self.closers += ["]", ","]
-        while self.token.kind not in ("]", ",") or (elements and self.more("]")):
-            if self.take("?"):
-                optional.add(len(elements))
-            elements.append(self.expression(() if elements else ("]", ",", "?")))
-            if self.token.kind not in ("]", ","):
-                break
-        self.close("]")
-        del self.closers[-2:]
-        return self.node(ListExpr(opening, elements, frozenset(optional)), *elements, own=0)
-
-    def map(self, opening: int) -> Expr:
-        entries: list[Entry] = []
-        below: list[Expr] = []
-        self.closers += ["}", ",", ":"]
-        while self.token.kind not in ("}", ",") or (entries and self.more("}")):
-            optional = self.take("?")
-            key = self.expression(() if entries else ("}", ",", "?"))
-            position = self.expect(":", OPERAND).pos
-            value = self.expression()
-            entries.append(Entry(position, key, value, optional=optional))
-            below += [key, value]
-            if self.token.kind not in ("}", ","):
-                break
-        self.close("}")
-        del self.closers[-3:]
-        return self.node(MapExpr(opening, entries), *below, own=0)

@@ -8,8 +8,8 @@ Source: cel-go `parser/parser.go`; ANTLR's DefaultErrorStrategy.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-from typing import Final
+from collections.abc import Iterable, Set
+from typing import Final, NamedTuple
 
 from steersman.apimachinery.schema.cel.ast import Expr, Literal
 from steersman.apimachinery.schema.cel.errors import Issue
@@ -63,7 +63,8 @@ RESERVED: Final = frozenset(
 )
 """Names that cannot be used for variables and functions."""
 
-_AFTER_OPERAND = frozenset(OPERATORS) | {"?", ".", "[", EOF}
+_UNKNOWN: Final = "Syntax error: token recognition error at: '"
+_POSTFIX: Final = frozenset({".", "["})
 _ORDER = {name.strip("'"): index for index, name in enumerate(TOKEN_NAMES)} | {EOF: -1}
 
 
@@ -71,14 +72,34 @@ class Stop(Exception):
     """Parsing cannot go on."""
 
 
+class Mismatch(Exception):
+    """What is being parsed breaks off here; the error is reported. Whoever parses it skips to what may follow."""
+
+
+class _Level(NamedTuple):
+    """An expression that is being parsed inside of something.
+
+    `follow` is what may stand after it, `question` whether `?` may; `operators` and `postfix` say whether what is
+    around it may be followed by an operator, or by a field or index.
+    """
+
+    follow: tuple[str, ...]
+    question: bool
+    operators: bool
+    postfix: bool
+
+
 class TokenReader:
-    """The tokens of an expression, and the issues found so far. `closers` are the brackets that are open."""
+    """The tokens of an expression, and the issues found so far."""
 
     def __init__(self, source: str) -> None:
+        self.source = source
         self.tokens, self.issues = tokenize(source)
         self.at = 0
-        self.closers: list[str] = []
+        self.levels = [_Level((EOF,), True, False, False)]
         self.recovering = False
+        self._failed: set[str] = set()
+        self._failed_at = -1
 
     @property
     def token(self) -> Token:
@@ -86,14 +107,63 @@ class TokenReader:
 
     def advance(self) -> Token:
         token = self.tokens[self.at]
-        self.recovering = False
+        self.matched()
         if token.kind is not EOF:
             self.at += 1
         return token
 
+    def matched(self) -> None:
+        """A token was as expected: errors are reported again."""
+        if self.recovering or self._failed:
+            self.recovering = False
+            self._failed = set()
+            self._failed_at = -1
+
     def second(self) -> str:
         """The kind of the token after this one."""
         return self.tokens[min(self.at + 1, len(self.tokens) - 1)].kind
+
+    # -- what may follow
+
+    def enter(self, *follow: str, question: bool = True, operators: bool = True, postfix: bool = True) -> None:
+        """From here on an expression is parsed that `follow` may stand after."""
+        self.levels.append(_Level(follow, question, operators, postfix))
+
+    def leave(self) -> None:
+        self.levels.pop()
+
+    def after_bracket(self) -> set[str]:
+        """What may stand after an operand, or an index or call."""
+        level = self.levels[-1]
+        return {*OPERATORS, *_POSTFIX, *level.follow, *(("?",) if level.question else ())}
+
+    def restart(self, *, operators: bool, postfix: bool) -> set[str]:
+        """Where parsing goes on after an error."""
+        out = {EOF}
+        for level in reversed(self.levels):
+            if operators:
+                out.update(OPERATORS)
+                if level.question:
+                    out.add("?")
+            if postfix:
+                out |= _POSTFIX
+            out.update(level.follow)
+            operators, postfix = level.operators, level.postfix
+        return out
+
+    def recover(self, place: str, *, operators: bool = True, postfix: bool = False) -> None:
+        """Skip to where parsing goes on; `place` tells apart what was being parsed."""
+        if self._failed_at == self.at and place in self._failed and self.token.kind is not EOF:
+            self.at += 1
+        self._failed_at = self.at
+        self._failed.add(place)
+        self.skip_to(self.restart(operators=operators, postfix=postfix))
+
+    def skip_to(self, kinds: Set[str]) -> None:
+        while self.token.kind not in kinds and self.token.kind is not EOF:
+            self.at += 1
+
+    # -- errors
 
     def syntax_error(self, message: str) -> None:
         if not self.recovering:
@@ -104,6 +174,34 @@ class TokenReader:
         self.issues.append(Issue(pos, message))
         return Literal(pos, None)
 
+    def no_alternative(self, last: int) -> Mismatch:
+        """No rule begins with the tokens from this one to the one at `last`."""
+        if not self.recovering:
+            last = min(last, len(self.tokens) - 1)
+            text = self._text(self.at, last)
+            message = f"no viable alternative at input '{text}'"
+            if text[1:] in ("true", "false", "null"):
+                message = f"mismatched input '{text[1:]}' expecting IDENTIFIER"
+            self.issues.append(Issue(self.tokens[last].pos, f"Syntax error: {message}"))
+        self.recovering = True
+        return Mismatch()
+
+    def _text(self, first: int, last: int) -> str:
+        """The source from one token to another, without what is no token, on one line."""
+        unknown = {
+            issue.offset + at
+            for issue in self.issues
+            for at in range(len(issue.message.partition(_UNKNOWN)[2].replace("\\n", "\n")) - 1)
+        }
+        text = ""
+        end = self.tokens[first].pos
+        for token in self.tokens[first : last + 1]:
+            text += "".join(self.source[at] for at in range(end, token.pos) if at not in unknown)
+            if token.kind is not EOF:
+                text += token.text
+            end = token.pos + len(token.text)
+        return text.replace("\n", "\\n").replace("\r", "\\r").replace("\t", "\\t")
+
     def expect(self, kind: str, follow: Iterable[str]) -> Token:
         """Take a token of a kind; if another stands there, drop it or go on as if it stood, where that helps.
 
@@ -111,33 +209,30 @@ class TokenReader:
         """
         if self.token.kind == kind:
             return self.advance()
-        shown = expected({kind})
-        if self.token.kind is not EOF and self.second() == kind:
-            self.syntax_error(f"extraneous input '{self.token.text}' expecting {shown}")
-            self.at += 1
+        if self._drop({kind}):
             return self.advance()
         if self.token.kind in follow:
-            self.syntax_error(f"missing {shown} at '{self.token.text}'")
+            self.syntax_error(f"missing {expected({kind})} at '{self.token.text}'")
             return Token(kind, "", self.token.pos)
-        self.syntax_error(f"mismatched input '{self.token.text}' expecting {shown}")
-        raise Stop
+        raise self.mismatch({kind})
 
-    def operand_expected(self, extra: Iterable[str] = ()) -> bool:
-        """Whether an operand can be parsed here, after an unexpected token was dropped if need be."""
-        wanted = OPERAND | set(extra)
-        if self.token.kind in wanted:
-            return True
-        problem = "extraneous" if self.second() in wanted and self.token.kind is not EOF else "mismatched"
-        self.syntax_error(f"{problem} input '{self.token.text}' expecting {expected(wanted)}")
-        if problem == "extraneous":
-            self.at += 1
-            return True
-        while self.token.kind not in _AFTER_OPERAND and self.token.kind not in self.closers:
-            self.at += 1
-        return False
+    def _drop(self, wanted: Set[str]) -> bool:
+        """Drop an unexpected token that stands before an expected one."""
+        if self.token.kind is EOF or self.second() not in wanted:
+            return False
+        self.syntax_error(f"extraneous input '{self.token.text}' expecting {expected(wanted)}")
+        self.at += 1
+        self.matched()
+        return True
 
-    def after(self) -> frozenset[str]:
-        return _AFTER_OPERAND | frozenset(self.closers)
+    def mismatch(self, wanted: Iterable[str]) -> Mismatch:
+        self.syntax_error(f"mismatched input '{self.token.text}' expecting {expected(wanted)}")
+        return Mismatch()
+
+    def require(self, wanted: Set[str]) -> None:
+        """See that one of several tokens stands here, after an unexpected one was dropped if need be."""
+        if self.token.kind not in wanted and (self.recovering or not self._drop(wanted)):
+            raise self.mismatch(wanted)
 
 
 def expected(kinds: Iterable[str]) -> str:
