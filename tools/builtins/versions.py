@@ -20,6 +20,7 @@ from steersman.api.kinds import builtin_kinds
 
 DATA = Path(__file__).parents[2] / "src" / "steersman" / "api" / "data"
 VERSIONS = ("v1", "v2", *(f"v{major}{stage}{n}" for major in (1, 2) for stage in ("alpha", "beta") for n in (1, 2, 3)))
+SCALE = "/apis/apps/v1/namespaces/default/deployments/probe/scale"
 KNOWN = "does not match the expected API version"
 
 
@@ -41,6 +42,12 @@ def main(url: str, token: str, ca_file: str) -> None:
             server.request("POST", path, json.dumps(body), headers)
             if KNOWN in json.loads(server.getresponse().read()).get("message", ""):
                 known[api_version].add(kind.kind)
+    for group in ("apps", "autoscaling", "extensions"):
+        for api_version in (f"{group}/{version}" for version in VERSIONS):
+            body = {"apiVersion": api_version, "kind": "Scale", "metadata": {"name": "probe"}}
+            server.request("PUT", SCALE, json.dumps(body), headers)
+            if KNOWN in json.loads(server.getresponse().read()).get("message", ""):
+                known[api_version].add("Scale")
     text = ",\n".join(f"{json.dumps(version)}: {json.dumps(sorted(names))}" for version, names in sorted(known.items()))
     (DATA / "versions.json").write_text(f"{{\n{text}\n}}\n")
 

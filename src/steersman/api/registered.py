@@ -26,7 +26,7 @@ def refusal(given: str, kind: str, api_version: str, expected: str) -> str:
     if not _is_known(given, kind, _scheme(expected_group)):
         return f"{start}no kind {quote(kind)} is registered for version {quote(given)} in scheme {_SCHEME}"
     package = _package(expected_group)
-    if kind == expected and (group == "extensions" or _package(group) == package):
+    if kind == expected and (group == "extensions" or kind == "Scale" or _package(group) == package):
         return f"the API version in the data ({given}) does not match the expected API version ({api_version})"
     if kind in _IN_ANY_VERSION:
         version = "v1"

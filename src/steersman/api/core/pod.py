@@ -164,7 +164,7 @@ class EphemeralContainersStrategy(Strategy):
 
 
 class BindingStrategy(Strategy):
-    """What a binding changes is made by the server, and judged by `bind`."""
+    """What a binding changes is made by the server, and judged by `binding_errors`."""
 
 
 def grace_period(pod: Object, wanted: int | None) -> int:
@@ -176,15 +176,19 @@ def grace_period(pod: Object, wanted: int | None) -> int:
     return 1 if period < 0 else period
 
 
-def bind(pod: Object, binding: Object, now: str) -> list[FieldError]:
-    """Place a Pod on the node that a Binding names, changing its top level; the errors say why it cannot be."""
+def binding_errors(binding: Object) -> list[FieldError]:
     target = binding.get("target") or {}
-    spec = pod.get("spec") or {}
+    errors: list[FieldError] = []
     if target.get("kind") not in (None, "", "Node"):
-        return [fe.not_supported("target.kind", target["kind"], ("Node", "<empty>"))]
+        errors.append(fe.not_supported("target.kind", target["kind"], ("Node", "<empty>")))
     if not target.get("name"):
-        return [fe.required("target.name")]
-    pod["spec"] = {**spec, "nodeName": target["name"]}
+        errors.append(fe.required("target.name"))
+    return errors
+
+
+def bind(pod: Object, binding: Object, now: str) -> None:
+    """Place a Pod on the node that a Binding names, changing its top level."""
+    pod["spec"] = {**(pod.get("spec") or {}), "nodeName": binding["target"]["name"]}
     annotations = (binding.get("metadata") or {}).get("annotations") or {}
     if annotations:
         merged = {**(pod["metadata"].get("annotations") or {}), **annotations}
@@ -193,7 +197,6 @@ def bind(pod: Object, binding: Object, now: str) -> list[FieldError]:
     condition = {"type": "PodScheduled", "status": "True", "lastProbeTime": None, "lastTransitionTime": now}
     others = [item for item in status.get("conditions") or () if item.get("type") != "PodScheduled"]
     pod["status"] = {**status, "conditions": [*others, condition]}
-    return []
 
 
 def quality_of_service(spec: Object) -> str:

@@ -6,12 +6,13 @@ Source: kubernetes `pkg/registry/core/pod/storage/storage.go` (BindingREST).
 from __future__ import annotations
 
 from steersman.api.core.pod import bind as bind_pod
+from steersman.api.core.pod import binding_errors
 from steersman.api.kinds import builtin_kind
-from steersman.apimachinery.errors import conflict, invalid
+from steersman.apimachinery.errors import ApiError, BadRequest, conflict
+from steersman.apimachinery.field_errors import aggregate
 from steersman.apimachinery.options import write_options
-from steersman.apiserver import rest
 from steersman.apiserver.core import Core
-from steersman.apiserver.endpoints import answers, bodies
+from steersman.apiserver.endpoints import answers, other_kind
 from steersman.apiserver.exchange import Answer, Exchange
 from steersman.apiserver.scope import ResourceScope
 from steersman.apiserver.strategy import Object
@@ -21,9 +22,12 @@ async def bind(core: Core, scope: ResourceScope, x: Exchange) -> Answer:
     """Give the Pod that the path names the node of the Binding, and the condition PodScheduled."""
     choice = answers.accepted(x, frozenset(), scope)
     options = write_options(x.info, "CreateOptions")
-    binding, _ = builtin_kind("", "v1", "Binding").decode(bodies.other_kind(x, scope))
+    binding = other_kind.read(x, scope, builtin_kind("", "v1", "Binding"), options.field_validation)
     name = x.info.name
-    rest.match_name(binding["metadata"], name)
+    if binding["metadata"].get("name") != name:
+        raise BadRequest("name in URL does not match name in Binding object")
+    if errors := binding_errors(binding):
+        raise ApiError(aggregate(errors))
     ctx = core.write_context(x, options.field_manager, dry_run=options.dry_run, subresource="binding")
 
     def place(old: Object | None) -> Object:
@@ -38,8 +42,7 @@ async def bind(core: Core, scope: ResourceScope, x: Exchange) -> Answer:
             why = f'pod {name} is already assigned to node "{spec["nodeName"]}"'
             raise conflict("", "pods/binding", name, why)
         pod = {**old, "metadata": dict(meta)}
-        if errors := bind_pod(pod, binding, ctx.now):
-            raise invalid("", "Binding", name, errors)
+        bind_pod(pod, binding, ctx.now)
         return pod
 
     strategy = scope.subresource_strategies["binding"]

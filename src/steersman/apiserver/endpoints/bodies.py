@@ -51,11 +51,6 @@ def decode(x: Exchange, scope: ResourceScope, strategy: Strategy, level: str, *,
     return finish(x, scope, strategy, obj, duplicates, level)
 
 
-def other_kind(x: Exchange, scope: ResourceScope) -> Object:
-    """The object in a subresource's body, which is of another kind than the resource; as it came."""
-    return _parse(x, scope, read(x.request), "Ignore")[0]
-
-
 def finish(
     x: Exchange, scope: ResourceScope, strategy: Strategy, obj: Object, duplicates: list[str], level: str
 ) -> Object:

@@ -6,18 +6,15 @@ Source: kubernetes `pkg/registry/core/pod/storage/eviction.go`.
 from __future__ import annotations
 
 from dataclasses import replace
-from functools import cache
 
-from steersman.api.builtin import BuiltinStrategy
 from steersman.api.policy import eviction as rules
 from steersman.apimachinery.apply.managers import Writer
 from steersman.apimachinery.errors import ApiError, BadRequest, Conflict, not_found
 from steersman.apimachinery.options import DeleteOptions, delete_options, write_options
 from steersman.apiserver import rest
 from steersman.apiserver.admission import Attributes
-from steersman.apiserver.builtins import BuiltinRules
 from steersman.apiserver.core import Core
-from steersman.apiserver.endpoints import answers, bodies
+from steersman.apiserver.endpoints import answers, other_kind
 from steersman.apiserver.exchange import Answer, Exchange
 from steersman.apiserver.registry import WriteContext
 from steersman.apiserver.scope import ResourceScope
@@ -26,21 +23,12 @@ from steersman.apiserver.strategy import Object
 _TRIES = 20
 
 
-@cache
-def _body_rules() -> BuiltinRules:
-    kind = rules.eviction_kind()
-    return BuiltinRules(kind, BuiltinStrategy(kind))
-
-
 async def evict(core: Core, scope: ResourceScope, x: Exchange) -> Answer:
     """Evict the Pod that the path names; 429 while its budget does not allow it."""
-    body_rules = _body_rules()
-    body_scope = replace(scope, gvr=body_rules.kind.gvr, kind=body_rules.kind.kind, strategy=body_rules, stored=False)
     choice = answers.accepted(x, frozenset(), scope)
     options = write_options(x.info, "CreateOptions")
-    eviction = bodies.decode(x, body_scope, body_rules, options.field_validation, also="policy/v1beta1")
+    eviction = other_kind.read(x, scope, rules.eviction_kind(), options.field_validation, also="policy/v1beta1")
     meta, namespace, name = eviction["metadata"], x.info.namespace, x.info.name
-    rest.match_namespace(meta, namespace, namespaced=True)
     deletion = delete_options(x.info, eviction.get("deleteOptions"))
     dry_run = options.dry_run or deletion.dry_run
     await core.registry.admission.admit(

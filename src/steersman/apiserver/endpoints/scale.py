@@ -13,6 +13,7 @@ from functools import cache
 from typing import Any
 
 from steersman.api import kinds
+from steersman.api.kinds import BuiltinKind
 from steersman.apimachinery import field_errors as fe
 from steersman.apimachinery.apply import scale as ownership
 from steersman.apimachinery.apply import server_side
@@ -25,7 +26,7 @@ from steersman.apiserver import rest
 from steersman.apiserver.builtins import field_description
 from steersman.apiserver.core import Core
 from steersman.apiserver.crd.columns import AGE, columns
-from steersman.apiserver.endpoints import answers, bodies, transform
+from steersman.apiserver.endpoints import answers, other_kind, transform
 from steersman.apiserver.endpoints.apply import APPLY_PATCH, read_configuration
 from steersman.apiserver.endpoints.patch import Patch, check_media_type, read_patch
 from steersman.apiserver.exchange import Answer, Exchange
@@ -88,10 +89,13 @@ async def _write(core: Core, scope: ResourceScope, x: Exchange, mapping: ScaleMa
     ctx = core.write_context(x, options.field_manager, dry_run=options.dry_run, subresource="scale")
     ctx.owns = True
     change: Change
+    uid: str | None = None
     if applies:
         change = _applied(scope, x, options, ctx.now)
     elif info.verb == "update":
-        change = _tracked(_replacement(_decode(x, scope)), ctx.writer, ctx.now)
+        body = other_kind.read(x, scope, _scale_kind(), options.field_validation)
+        uid = body["metadata"].get("uid")
+        change = _tracked(_replacement(body), ctx.writer, ctx.now)
     else:
         check_media_type(scope, media)
         change = _tracked(read_patch(x, scope, media, options)[0], ctx.writer, ctx.now)
@@ -111,7 +115,7 @@ async def _write(core: Core, scope: ResourceScope, x: Exchange, mapping: ScaleMa
             obj["metadata"]["managedFields"] = found
         return obj
 
-    entry, _ = await core.registry.update(scope, scope.strategy, info.namespace, info.name, apply, ctx)
+    entry, _ = await core.registry.update(scope, scope.strategy, info.namespace, info.name, apply, ctx, uid=uid)
     return entry
 
 
@@ -179,11 +183,19 @@ def _replacement(body: Object) -> Patch:
     return lambda current: body
 
 
-def _decode(x: Exchange, scope: ResourceScope) -> Object:
-    obj = bodies.other_kind(x, scope)
-    if (obj.get("kind") or "Scale") != "Scale" or (obj.get("apiVersion") or AUTOSCALING) != AUTOSCALING:
-        raise BadRequest(f"invalid object: expected {AUTOSCALING} Scale, got {obj.get('apiVersion')} {obj.get('kind')}")
-    return obj
+@cache
+def _scale_kind() -> BuiltinKind:
+    """The kind: it has no resource of its own."""
+    return BuiltinKind(
+        "autoscaling",
+        "v1",
+        "Scale",
+        "scales",
+        "scale",
+        True,
+        ("get", "update", "patch"),
+        type="api/autoscaling/v1.Scale",
+    )
 
 
 def to_scale(obj: Object, mapping: ScaleMapping, *, lenient: bool = False) -> Object:
