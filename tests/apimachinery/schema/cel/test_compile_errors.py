@@ -92,3 +92,37 @@ def test_constants_that_never_evaluate() -> None:
 )
 def test_types(source: str, found: str) -> None:
     assert str(compiled(source).type) == found
+
+
+@pytest.mark.parametrize(
+    ("source", "issues"),
+    [
+        ("(self.n > 1 and true)", ["13: mismatched input 'and' expecting ')'"]),
+        ("(1 self.n) + (2", ["4: mismatched input 'self' expecting ')'", "10: mismatched input ')' expecting <EOF>"]),
+        ("((self.b", ["9: mismatched input '<EOF>' expecting ')'"]),
+        ("[1,", ["4: missing ']' at '<EOF>'"]),
+        ("self.b ? 1 : : 2", ["14: extraneous input ':' expecting"]),
+        ("[1 2] == []", ["4: extraneous input '2' expecting {']', ','}"]),
+        ("{'a' 1} == {}", ["6: missing ':' at '1'"]),
+        ("self.true", ["6: mismatched input 'true' expecting IDENTIFIER"]),
+        ("has(self.)", ["5: invalid argument to has() macro", "10: no viable alternative at input '.)'"]),
+        ("self. * 2", ["7: no viable alternative at input '. *'"]),
+        ("self.n & 1", ["8: token recognition error at: '& '", "10: extraneous input '1' expecting <EOF>"]),
+        ("-", ["2: no viable alternative at input '-'", "2: mismatched input '<EOF>' expecting"]),
+        ("!", ["2: extraneous input '<EOF>' expecting"]),
+        ("!-true", ["3: mismatched input 'true' expecting IDENTIFIER"]),
+        ("self.l.map(x y)", ["14: extraneous input 'y' expecting ')'"]),
+        ("f(,)", ["3: extraneous input ',' expecting"]),
+        ("while + 1 == foo +", ["1: reserved identifier: while", "19: mismatched input '<EOF>' expecting"]),
+    ],
+)  # fmt: skip
+def test_parsing_goes_on_after_a_syntax_error(source: str, issues: list[str]) -> None:
+    texts = compile_error(source).split("ERROR: <input>:1:")[1:]
+    found = [text.split("\n")[0].replace("Syntax error: ", "") for text in texts]
+    assert len(found) == len(issues), found
+    assert all(text.startswith(issue) for text, issue in zip(found, issues, strict=True)), found
+
+
+def test_attempts_to_go_on_are_bounded() -> None:
+    assert "error recovery attempt limit exceeded: 30" in compile_error("f(1 2) + " * 40 + "1")
+    assert "error recovery token lookahead limit exceeded: 256" in compile_error("1 " * 300)

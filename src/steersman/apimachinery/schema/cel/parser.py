@@ -64,9 +64,13 @@ class _Parser(Brackets):
         expr: Expr = Literal(0, False)
         try:
             expr = self.expression()
-            self.expect(EOF, ())
-        except (Stop, Mismatch):
-            pass
+            try:
+                self.expect(EOF, ())
+            except Mismatch:
+                self.recover("start", operators=False)
+        except Stop:
+            # upstream looks for other errors only in a whole tree
+            self.issues = [each for each in self.issues if each.offset < 0 or each.message.startswith("Syntax error")]
         if not self.issues and self.heights.get(expr, 0) > MAX_DEPTH:
             self.issues.append(Issue(-1, "max recursion depth exceeded"))
         if self.issues:
@@ -158,10 +162,11 @@ class _Parser(Brackets):
         count = 0
         while self.tokens[self.at + count].kind == sign:
             count += 1
-        if sign == "-" and self.tokens[self.at + count].kind not in _PRIMARY:
-            raise self.no_alternative(self.at + count)
-        for _ in range(count):
+        for _ in range(count - 1):
             self.advance()
+        if sign == "-" and self.second() not in _PRIMARY:
+            raise self.no_alternative(self.at + 1)
+        self.advance()
         if self.token.kind not in _PRIMARY:
             self.syntax_error(f"extraneous input '{self.token.text}' expecting {expected(OPERAND)}")
             self.skip_to(OPERAND | self.restart(operators=True, postfix=False))

@@ -63,6 +63,8 @@ RESERVED: Final = frozenset(
 )
 """Names that cannot be used for variables and functions."""
 
+_MAX_ATTEMPTS: Final = 30
+_MAX_SKIPPED: Final = 256
 _UNKNOWN: Final = "Syntax error: token recognition error at: '"
 _POSTFIX: Final = frozenset({".", "["})
 _ORDER = {name.strip("'"): index for index, name in enumerate(TOKEN_NAMES)} | {EOF: -1}
@@ -100,6 +102,7 @@ class TokenReader:
         self.recovering = False
         self._failed: set[str] = set()
         self._failed_at = -1
+        self._attempts = 0
 
     @property
     def token(self) -> Token:
@@ -153,11 +156,23 @@ class TokenReader:
 
     def recover(self, place: str, *, operators: bool = True, postfix: bool = False) -> None:
         """Skip to where parsing goes on; `place` tells apart what was being parsed."""
+        self._attempt()
+        before = self.at
         if self._failed_at == self.at and place in self._failed and self.token.kind is not EOF:
             self.at += 1
         self._failed_at = self.at
         self._failed.add(place)
         self.skip_to(self.restart(operators=operators, postfix=postfix))
+        if self.at - before > _MAX_SKIPPED:
+            self.issues.append(Issue(-1, f"error recovery token lookahead limit exceeded: {_MAX_SKIPPED}"))
+            raise Stop
+
+    def _attempt(self) -> None:
+        if self._attempts == _MAX_ATTEMPTS:
+            message = f"Syntax error: error recovery attempt limit exceeded: {_MAX_ATTEMPTS}"
+            self.issues.append(Issue(self.token.pos, message))
+            raise Stop
+        self._attempts += 1
 
     def skip_to(self, kinds: Set[str]) -> None:
         while self.token.kind not in kinds and self.token.kind is not EOF:
@@ -209,6 +224,7 @@ class TokenReader:
         """
         if self.token.kind == kind:
             return self.advance()
+        self._attempt()
         if self._drop({kind}):
             return self.advance()
         if self.token.kind in follow:
