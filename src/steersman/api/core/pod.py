@@ -189,10 +189,10 @@ def binding_errors(binding: Object) -> list[FieldError]:
 def bind(pod: Object, binding: Object, now: str) -> None:
     """Place a Pod on the node that a Binding names, changing its top level."""
     pod["spec"] = {**(pod.get("spec") or {}), "nodeName": binding["target"]["name"]}
-    annotations = (binding.get("metadata") or {}).get("annotations") or {}
-    if annotations:
-        merged = {**(pod["metadata"].get("annotations") or {}), **annotations}
-        pod["metadata"]["annotations"] = dict(sorted(merged.items()))
+    for key in ("annotations", "labels"):
+        if given := binding["metadata"].get(key):
+            merged = {**(pod["metadata"].get(key) or {}), **given}
+            pod["metadata"][key] = dict(sorted(merged.items()))
     status = pod.get("status") or {}
     condition = {"type": "PodScheduled", "status": "True", "lastProbeTime": None, "lastTransitionTime": now}
     others = [item for item in status.get("conditions") or () if item.get("type") != "PodScheduled"]
