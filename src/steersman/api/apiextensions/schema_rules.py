@@ -11,7 +11,6 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 from typing import Any
 
-from steersman.api.apiextensions.cel_rules import rule_errors
 from steersman.api.apiextensions.default_rules import default_errors
 from steersman.api.apiextensions.field_paths import resolve_field_path
 from steersman.api.apiextensions.list_rules import list_type_errors, map_list_errors
@@ -83,8 +82,24 @@ def validation_errors(
     if not errors and unsupported:
         errors.append(fe.invalid(path, "", unsupported))
     if options.require_structural and not unsupported and not structural:
-        errors += rule_errors(schema, path, faults=faults, unchanged=options.unchanged)
+        errors += _expression_errors(schema, path, faults, options)
     return errors
+
+
+def _expression_errors(schema: Schema, path: str, faults: list[FieldError], options: SchemaOptions) -> list[FieldError]:
+    if not _has_rules(schema):
+        return []
+    # loaded when a schema has rules: CEL takes a while to load
+    from steersman.api.apiextensions.cel_rules import rule_errors
+
+    return rule_errors(schema, path, faults=faults, unchanged=options.unchanged)
+
+
+def _has_rules(value: Any) -> bool:
+    """Whether `x-kubernetes-validations` is a key anywhere in a value."""
+    if isinstance(value, Mapping):
+        return "x-kubernetes-validations" in value or any(map(_has_rules, value.values()))
+    return isinstance(value, list) and any(map(_has_rules, value))
 
 
 def _root_errors(schema: Schema, path: str) -> list[FieldError]:

@@ -7,11 +7,10 @@ Source: apiextensions `pkg/apiserver/customresource_handler.go` (unstructuredSch
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from steersman.apimachinery import field_errors as fe
 from steersman.apimachinery.field_errors import FieldError
-from steersman.apimachinery.schema.cel import RuleTree
 from steersman.apimachinery.schema.check import NO_FIELD, Checker
 from steersman.apimachinery.schema.correlation import Correlation
 from steersman.apimachinery.schema.defaulting import make_filler
@@ -20,6 +19,9 @@ from steersman.apimachinery.schema.fastpath import valid_test
 from steersman.apimachinery.schema.list_types import check_list_types, has_list_types
 from steersman.apimachinery.schema.pruning import clean_test, drop_nulls, prune
 from steersman.apimachinery.schema.structural import Node, read_schema
+
+if TYPE_CHECKING:
+    from steersman.apimachinery.schema.cel import RuleTree
 
 RULES_SKIPPED = fe.invalid(
     NO_FIELD,
@@ -44,7 +46,7 @@ class SchemaPipeline:
         self._is_valid = valid_test(node)
         self._embeds = has_embedded(node)
         self._has_list_types = has_list_types(node)
-        self._rules = RuleTree(node) if _has_rules(node) else None
+        self._rules = _rule_tree(node) if _has_rules(node) else None
 
     def prune(self, obj: dict[str, Any], *, lenient: bool = False) -> list[str]:
         """Remove in place fields that the schema does not know, and optional nulls that it does not allow.
@@ -119,8 +121,15 @@ class SchemaPipeline:
         return errors + self._rules.check(obj, old)
 
 
+def _rule_tree(node: Node) -> RuleTree:
+    # loaded when a schema has rules: most servers serve built-in kinds at first
+    from steersman.apimachinery.schema.cel import RuleTree
+
+    return RuleTree(node)
+
+
 def _has_rules(node: Node) -> bool:
-    below = [*node.properties.values(), node.additional_schema, node.items]
+    below = [*node.properties.values(), node.additional_schema, node.items, *node.all_of]
     return bool(node.rules) or any(child is not None and _has_rules(child) for child in below)
 
 
