@@ -123,7 +123,7 @@ class BuiltinKind:
         try:
             decoded, unknown = _data.type_table().decode(self.type, obj)
         except DecodeError as error:
-            raise cannot_be_handled(self.kind, self.version, str(error)) from None
+            raise cannot_be_handled(self.kind, self.version, str(error)) from error
         return self._typed(decoded), unknown
 
     def stored_form(self, obj: Mapping[str, Any]) -> dict[str, Any]:

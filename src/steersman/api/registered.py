@@ -20,17 +20,24 @@ _IN_EVERY_VERSION = frozenset(
 
 def refusal(given: str, kind: str, api_version: str, expected: str) -> str:
     """Why an object of apiVersion `given` and `kind` is not taken where `expected` in `api_version` is."""
+    if why := unconvertible(given, kind, api_version, expected):
+        _, version = split_api_version(given)
+        return f"{kind} in version {quote(version)} cannot be handled as a {expected}: {why}"
+    return f"the API version in the data ({given}) does not match the expected API version ({api_version})"
+
+
+def unconvertible(given: str, kind: str, api_version: str, expected: str) -> str:
+    """Why such an object cannot be converted to the expected kind; "" when it can."""
     group, version = split_api_version(given)
     expected_group, _ = split_api_version(api_version)
-    start = f"{kind} in version {quote(version)} cannot be handled as a {expected}: "
     if not _is_known(given, kind, _scheme(expected_group)):
-        return f"{start}no kind {quote(kind)} is registered for version {quote(given)} in scheme {_SCHEME}"
+        return f"no kind {quote(kind)} is registered for version {quote(given)} in scheme {_SCHEME}"
     package = _package(expected_group)
     if kind == expected and (group == "extensions" or kind == "Scale" or _package(group) == package):
-        return f"the API version in the data ({given}) does not match the expected API version ({api_version})"
+        return ""
     if kind in _IN_ANY_VERSION:
         version = "v1"
-    return f"{start}converting ({version}.{kind}) to ({package}.{expected}): unknown conversion"
+    return f"converting ({version}.{kind}) to ({package}.{expected}): unknown conversion"
 
 
 def _is_known(api_version: str, kind: str, scheme: str) -> bool:

@@ -10,10 +10,12 @@ from collections.abc import Callable
 from typing import Any
 
 from steersman._util.gotext import quote
+from steersman.api.registered import unconvertible
 from steersman.apimachinery import field_errors as fe
 from steersman.apimachinery.codec import json as codec
 from steersman.apimachinery.codec.negotiate import content_type
 from steersman.apimachinery.errors import BadRequest, UnsupportedMediaType, invalid, not_found
+from steersman.apimachinery.go_values import DecodeError
 from steersman.apimachinery.meta import dedup_owner_references
 from steersman.apimachinery.options import WriteOptions, write_options
 from steersman.apimachinery.patch import json_patch, merge_patch, strategic
@@ -22,6 +24,7 @@ from steersman.apiserver.core import Core
 from steersman.apiserver.endpoints import answers, bodies
 from steersman.apiserver.endpoints.apply import APPLY_PATCH
 from steersman.apiserver.endpoints.apply import apply as server_side_apply
+from steersman.apiserver.endpoints.patch_errors import unfit_result, unfit_strategic
 from steersman.apiserver.exchange import Answer, Exchange
 from steersman.apiserver.scope import ResourceScope
 from steersman.apiserver.strategy import Object, Strategy
@@ -29,6 +32,8 @@ from steersman.apiserver.strategy import Object, Strategy
 JSON_PATCH = "application/json-patch+json"
 MERGE_PATCH = "application/merge-patch+json"
 STRATEGIC_PATCH = "application/strategic-merge-patch+json"
+
+_TYPE_META = (("apiVersion", "api_version"), ("kind", "kind"))
 
 Patch = Callable[[Object], Any]
 
@@ -46,11 +51,12 @@ async def patch(
     options = write_options(info, "PatchOptions")
     change, duplicates = read_patch(x, scope, media, options)
     ctx = core.write_context(x, options.field_manager, dry_run=options.dry_run, subresource=info.subresource)
+    tree = codec.decode(x.request.body) if media == STRATEGIC_PATCH else None
 
     def apply(old: Object | None) -> Object:
         if old is None:
             raise not_found(scope.group, scope.resource, info.name)
-        return patched(x, scope, strategy, change(old), duplicates, options)
+        return patched(x, scope, strategy, change(old), duplicates, options, strategic_of=tree)
 
     entry, _ = await core.registry.update(scope, strategy, info.namespace, info.name, apply, ctx)
     return answers.entry(x, scope, entry, time.time())
@@ -76,7 +82,7 @@ def read_patch(x: Exchange, scope: ResourceScope, media: str, options: WriteOpti
     try:
         content = codec.decode(body)
     except codec.JsonError as error:
-        raise BadRequest(f"error decoding patch: {error}") from None
+        raise BadRequest("invalid JSON patch") from error
     if media == JSON_PATCH:
         json_patch.decode(content)
         return (lambda old: json_patch.apply(old, content)), []
@@ -89,18 +95,29 @@ def read_patch(x: Exchange, scope: ResourceScope, media: str, options: WriteOpti
 
 
 def patched(
-    x: Exchange, scope: ResourceScope, strategy: Strategy, changed: Any, duplicates: list[str], options: WriteOptions
+    x: Exchange,
+    scope: ResourceScope,
+    strategy: Strategy,
+    changed: Any,
+    duplicates: list[str],
+    options: WriteOptions,
+    *,
+    strategic_of: Any = None,
 ) -> Object:
-    """The patched object in the kind's form; its top level and metadata are new."""
-    if not isinstance(changed, dict) or not isinstance(changed.get("metadata"), dict):
-        raise BadRequest("the patch leaves no object")
-    obj: Object = codec.copy(changed)
-    _keep_api_version(scope, obj)
-    if scope.custom and not (isinstance(obj.get("kind"), str) and obj["kind"]):
-        text = codec.encode(obj).decode()
-        raise invalid("", "", "", [fe.invalid("patch", text, f"Object 'Kind' is missing in '{text}'")])
+    """The patched object in the kind's form; its top level and metadata are new.
+
+    `strategic_of` is the patch, if it was a strategic merge patch.
+    """
+    obj = _object(scope, changed, strategic_of)
     level = options.field_validation
-    obj, unknown = strategy.decode(obj)
+    try:
+        obj, unknown = strategy.decode(obj)
+    except BadRequest as error:
+        if scope.custom or not isinstance(error.__cause__, DecodeError):
+            raise
+        if strategic_of is not None:
+            raise unfit_strategic(strategic_of, error.__cause__) from None
+        raise unfit_result(obj, str(error.__cause__)) from None
     problems = [f"duplicate field {quote(path)}" for path in duplicates]
     problems += [f"unknown field {quote(path)}" for path in unknown]
     if problems and level == "Strict":
@@ -115,13 +132,26 @@ def patched(
     return obj
 
 
-def _keep_api_version(scope: ResourceScope, obj: Object) -> None:
+def _object(scope: ResourceScope, changed: Any, strategic_of: Any) -> Object:
+    """What a patch made, as an object of the endpoint's kind. Raises BadRequest, Invalid."""
+    if not isinstance(changed, dict) or (scope.custom and not isinstance(changed.get("metadata"), dict)):
+        raise BadRequest("the patch leaves no object")
+    obj: Object = codec.copy(changed)
     if scope.custom:
-        return
-    given = obj.get("apiVersion")
-    if given != scope.api_version:
-        raise BadRequest(
-            f"the API version in the data ({given}) does not match the expected API version ({scope.api_version})"
-        )
-    if obj.get("kind") != scope.kind:
-        raise BadRequest(f"the object provided is unrecognized (must be of type {scope.kind}): {obj.get('kind')}")
+        if not (isinstance(obj.get("kind"), str) and obj["kind"]):
+            text = codec.encode(obj).decode()
+            raise invalid("", "", "", [fe.invalid("patch", text, f"Object 'Kind' is missing in '{text}'")])
+        return obj
+    if strategic_of is None:
+        given, kind = (obj.get(key) or getattr(scope, name) for key, name in _TYPE_META)
+        try:
+            why = unconvertible(str(given), str(kind), scope.api_version, scope.kind)
+        except ValueError as error:
+            why = str(error)
+        if why:
+            raise unfit_result(obj, why)
+    # Go's objects know their own type: a strategic merge patch cannot change it.
+    obj["apiVersion"], obj["kind"] = scope.api_version, scope.kind
+    if obj.get("metadata") is None:
+        obj["metadata"] = {}
+    return obj
