@@ -7,7 +7,6 @@ from typing import Any
 import pytest
 
 from steersman.api.apiextensions.cel_rules import rule_errors
-from steersman.apimachinery import field_errors as fe
 
 TEXT = {"type": "string"}
 HINT = (
@@ -67,8 +66,9 @@ def test_refused(rule: dict[str, Any], field: str, end: str) -> None:
 
 def test_blank_rules_and_rules_in_faulty_schemas_are_passed_over() -> None:
     assert found(ruled(TEXT, rule="  ")) == []
-    fault = fe.required("s.properties[f].type", "must not be empty")
-    assert found(ruled(TEXT, rule="self.zz"), faults=[fault]) == []
+    assert found(ruled(TEXT, rule="self.zz"), faulty=["s.properties[f]"]) == []
+    assert found(ruled(listed(TEXT), rule="self.zz"), faulty=["s.properties[f].items"]) == []
+    assert len(found(listed(ruled(TEXT, rule="self.zz")), faulty=["s.properties[f]"])) == 1
 
 
 @pytest.mark.parametrize(

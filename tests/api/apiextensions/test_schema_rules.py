@@ -247,3 +247,9 @@ def test_rules_are_compiled_only_where_the_schema_has_no_faults() -> None:
     errors = found_in(faulty)
     assert [field for field, _ in errors] == [".uniqueItems", ".properties[f].x-kubernetes-validations[0].rule"]
     assert "type 'string' does not support field selection" in errors[1][1]
+
+
+def test_errors_that_a_list_has_with_its_items_do_not_hide_the_rules_of_these() -> None:
+    item = {"type": "string", "maxLength": 5, "nullable": True, "x-kubernetes-validations": [{"rule": "self.zz"}]}
+    schema = {"type": "array", "items": item, "maxItems": 5, "x-kubernetes-list-type": "set"}
+    assert [field for field, _ in found_in(schema)] == [".items.nullable", ".items.x-kubernetes-validations[0].rule"]

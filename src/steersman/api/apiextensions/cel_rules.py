@@ -5,7 +5,7 @@ Source: apiextensions `pkg/apis/apiextensions/validation/{validation,cel_validat
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -30,14 +30,14 @@ _HINT = (
 
 
 def rule_errors(
-    schema: Mapping[str, Any], path: str, *, faults: Sequence[FieldError] = (), unchanged: bool = False
+    schema: Mapping[str, Any], path: str, *, faulty: Collection[str] = (), unchanged: bool = False
 ) -> list[FieldError]:
     """What is wrong with the expressions of a structural root schema at a path.
 
-    `faults` are the errors of its schemas: rules at or around them are passed over. The expressions of an `unchanged`
-    schema may each cost more than the limit.
+    `faulty` are the paths of schemas with other errors: rules of these and of all around them are passed over. The
+    expressions of an `unchanged` schema may each cost more than the limit.
     """
-    check = _Check([fault.field for fault in faults], unchanged)
+    check = _Check(faulty, unchanged)
     check.visit(_Context(read_schema(schema), path, declares_root=True))
     return check.errors + check.total_errors(path)
 
@@ -72,8 +72,8 @@ def _part(decl: Decl, accessor: str) -> Decl | None:
 
 
 class _Check:
-    def __init__(self, faults: list[str], unchanged: bool) -> None:
-        self.faults = faults
+    def __init__(self, faulty: Collection[str], unchanged: bool) -> None:
+        self.faulty = faulty
         self.unchanged = unchanged
         self.errors: list[FieldError] = []
         self.total = 0
@@ -84,7 +84,7 @@ class _Check:
         in_scope = bool(context.node.rules) or context.parent_decl is not None
         for child in _children(context, context.decl() if in_scope else None):
             self.visit(child)
-        faulty = any(fault.startswith(context.path) for fault in self.faults)
+        faulty = any(place.startswith(context.path) for place in self.faulty)
         if context.node.rules and not faulty:
             self.judge(context)
 

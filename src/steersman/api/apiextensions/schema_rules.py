@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 from steersman.api.apiextensions.default_rules import default_errors
@@ -51,10 +51,13 @@ class SchemaOptions:
 
 @dataclass(frozen=True, slots=True)
 class _Context:
+    """`faulty` collects the paths of schemas that have errors of their own."""
+
     options: SchemaOptions
     allow_defaults: bool = True
     no_defaults_reason: str = ""
     in_meta: bool = False
+    faulty: list[str] = field(default_factory=list)
 
     def without_defaults(self, reason: str) -> _Context:
         return replace(self, allow_defaults=False, no_defaults_reason=reason)
@@ -77,22 +80,22 @@ def validation_errors(
         structural = structural_errors(schema, path) or default_errors(
             schema, path, require_pruned=options.require_pruned_defaults
         )
-    faults = _schema_errors(schema, path, _Context(options), is_root=True)
-    errors += structural + faults
+    context = _Context(options)
+    errors += structural + _schema_errors(schema, path, context, is_root=True)
     if not errors and unsupported:
         errors.append(fe.invalid(path, "", unsupported))
     if options.require_structural and not unsupported and not structural:
-        errors += _expression_errors(schema, path, faults, options)
+        errors += _expression_errors(schema, path, context)
     return errors
 
 
-def _expression_errors(schema: Schema, path: str, faults: list[FieldError], options: SchemaOptions) -> list[FieldError]:
+def _expression_errors(schema: Schema, path: str, context: _Context) -> list[FieldError]:
     if not _has_rules(schema):
         return []
     # loaded when a schema has rules: CEL takes a while to load
     from steersman.api.apiextensions.cel_rules import rule_errors
 
-    return rule_errors(schema, path, faults=faults, unchanged=options.unchanged)
+    return rule_errors(schema, path, faulty=context.faulty, unchanged=context.options.unchanged)
 
 
 def _has_rules(value: Any) -> bool:
@@ -137,16 +140,19 @@ def walk_schemas(schema: Schema) -> Iterator[Schema]:
 
 
 def _schema_errors(schema: Schema, path: str, context: _Context, *, is_root: bool = False) -> list[FieldError]:
-    errors = _keyword_errors(schema, path, context)
-    errors += _children_errors(schema, path, context, is_root=is_root)
+    first = _keyword_errors(schema, path, context)
+    below = _children_errors(schema, path, context, is_root=is_root)
+    last = []
     if schema.get("x-kubernetes-preserve-unknown-fields") is False:
-        errors.append(fe.invalid(f"{path}.x-kubernetes-preserve-unknown-fields", False, "must be true or undefined"))
-    errors += list_type_errors(schema, path, require_atomic_sets=context.options.require_atomic_sets)
+        last.append(fe.invalid(f"{path}.x-kubernetes-preserve-unknown-fields", False, "must be true or undefined"))
+    last += list_type_errors(schema, path, require_atomic_sets=context.options.require_atomic_sets)
     if context.options.require_map_keys:
-        errors += map_list_errors(schema, path)
+        last += map_list_errors(schema, path)
     for index, rule in enumerate(schema.get("x-kubernetes-validations") or ()):
-        errors += _rule_errors(rule, schema, f"{path}.x-kubernetes-validations[{index}]")
-    return errors
+        last += _rule_errors(rule, schema, f"{path}.x-kubernetes-validations[{index}]")
+    if first or last:
+        context.faulty.append(path)
+    return first + below + last
 
 
 def _keyword_errors(schema: Schema, path: str, context: _Context) -> list[FieldError]:
@@ -171,6 +177,9 @@ def _keyword_errors(schema: Schema, path: str, context: _Context) -> list[FieldE
     if schema.get("uniqueItems"):
         detail = "uniqueItems cannot be set to true since the runtime complexity becomes quadratic"
         errors.append(fe.forbidden(f"{path}.uniqueItems", detail))
+    if schema.get("properties") and schema.get("additionalProperties", True) not in (None, True):
+        detail = "additionalProperties and properties are mutual exclusive"
+        errors.append(fe.forbidden(f"{path}.additionalProperties", detail))
     return errors
 
 
@@ -178,9 +187,6 @@ def _children_errors(schema: Schema, path: str, context: _Context, *, is_root: b
     errors: list[FieldError] = []
     properties = schema.get("properties") or {}
     additional = schema.get("additionalProperties")
-    if properties and additional is not None and additional is not True:
-        detail = "additionalProperties and properties are mutual exclusive"
-        errors.append(fe.forbidden(f"{path}.additionalProperties", detail))
     if isinstance(additional, Mapping):
         below = context
         if context.in_meta:
