@@ -12,6 +12,7 @@ import asyncio
 import contextlib
 import logging
 import signal
+import sys
 from collections.abc import Callable
 
 from pydantic import Field
@@ -100,7 +101,7 @@ class Operator:
     async def _reconcile(self, namespace: str, name: str) -> None:
         with contextlib.suppress(st.NotFound):  # deleted meanwhile: nothing is left to do
             app = await self._client.modify(MyApp, name, self._change, namespace=namespace, subresource="status")
-            log.info("%s/%s: observed generation %d", namespace, name, app.status.observed_generation)
+            log.info("%s/%s: status is at generation %d", namespace, name, app.status.observed_generation)
 
 
 async def main() -> None:
@@ -116,4 +117,7 @@ async def main() -> None:
 
 if __name__ == "__main__":
     logging.basicConfig(level=logging.INFO, format="%(asctime)s %(levelname)s %(message)s")
-    asyncio.run(main())
+    try:
+        asyncio.run(main())
+    except st.ClientError as error:  # no configuration, no server: one line says what to do
+        sys.exit(f"myapp_operator: {error}")

@@ -31,8 +31,8 @@ def decode_continue(text: str) -> ContinueToken:
     try:
         raw = base64.b64decode(text + "=" * (-len(text) % 4), altchars=b"-_", validate=True)
         fields = orjson.loads(raw)
-    except (binascii.Error, ValueError, orjson.JSONDecodeError) as error:
-        raise BadRequest(f"continue key is not valid: {error}") from None
+    except (binascii.Error, ValueError, orjson.JSONDecodeError):
+        raise BadRequest("invalid continue token: continue key is not valid: it is none of this server's") from None
     if not isinstance(fields, dict) or fields.get("v") != "meta.k8s.io/v1":
         raise BadRequest("continue key is not valid: server does not recognize this encoded version")
     revision, start = fields.get("rv"), fields.get("start")

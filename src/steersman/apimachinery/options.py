@@ -153,7 +153,7 @@ def _watch_errors(options: ListOptions) -> list[FieldError]:
 
 def delete_options(info: RequestInfo, body: dict[str, Any] | None) -> DeleteOptions:
     """Options of a delete, from its body or, without one, from the query. Raises BadRequest, Invalid."""
-    raw = dict(body) if body else _delete_query(info)
+    raw = dict(body) if body is not None else _delete_query(info)
     preconditions = _typed(raw, "preconditions", dict, "Preconditions") or {}
     grace = raw.get("gracePeriodSeconds")
     if grace is not None and (isinstance(grace, bool) or not isinstance(grace, int)):

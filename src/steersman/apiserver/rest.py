@@ -69,19 +69,20 @@ def match_name(meta: Object, name: str) -> None:
         raise BadRequest(f"the name of the object ({given}) does not match the name on the URL ({name})")
 
 
-def parse_revision(text: str) -> int:
+def parse_revision(text: str, prefix: str = "") -> int:
     """A resourceVersion as a number, "" as 0. Raises the 500 that upstream gives for nonsense."""
     if not text:
         return 0
     if not text.isascii() or not text.isdigit():
-        raise ApiError(bad_revision(text))
+        raise ApiError(f"{prefix}strconv.ParseUint: parsing {quote(text)}: invalid syntax")
     if len(text) > _UINT64_DIGITS or int(text) >= 2**64:
-        raise ApiError(bad_revision(text, "value out of range"))
+        raise ApiError(f"{prefix}strconv.ParseUint: parsing {quote(text)}: value out of range")
     return int(text)
 
 
-def bad_revision(text: str, why: str = "invalid syntax") -> str:
-    return f"resourceVersion: Invalid value: {quote(text)}: strconv.ParseUint: parsing {quote(text)}: {why}"
+def parse_option(text: str) -> int:
+    """The resourceVersion of a read or a watch, which upstream's error names."""
+    return parse_revision(text, f"resourceVersion: Invalid value: {quote(text)}: ")
 
 
 def check_resource_version(

@@ -30,6 +30,7 @@ from steersman.net.server import ListenError
 from steersman.net.tls import server_ssl_context
 from steersman.store.history import History
 from steersman.store.interface import StoreError
+from steersman.store.urls import open_store
 
 log = logging.getLogger("steersman")
 _LOOPBACK = ("127.0.0.1", "::1", "localhost")
@@ -39,17 +40,27 @@ class UsageError(Exception):
     """What was asked cannot be done; the message says why, and what to do, in one line."""
 
 
+class _HelpFormatter(argparse.ArgumentDefaultsHelpFormatter):
+    """Tells defaults, but not that there is none."""
+
+    def _get_help_string(self, action: argparse.Action) -> str | None:
+        return action.help if action.default in (None, False, "") else super()._get_help_string(action)
+
+
 def add_parser(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
-    parser = commands.add_parser(
-        "serve", help="run an API server with its controllers", formatter_class=argparse.ArgumentDefaultsHelpFormatter
-    )
+    parser = commands.add_parser("serve", help="run an API server with its controllers", formatter_class=_HelpFormatter)
     add = parser.add_argument
     add(
         "--store", default="memory://", metavar="URL", help="memory:// | sqlite:///relative.db | sqlite:////absolute.db"
     )
     add("--bind-address", default="127.0.0.1", metavar="IP", help="the address to listen on")
     add("--secure-port", type=int, default=6443, metavar="PORT", help="the port to listen on; 0 takes a free one")
-    add("--cert-dir", default=None, metavar="DIR", help="where the self-made CA and certificates are kept")
+    add(
+        "--cert-dir",
+        default=None,
+        metavar="DIR",
+        help="where the self-made CA and certificates are kept (default: beside the database)",
+    )
     add("--tls-cert-file", metavar="FILE", help="the server's certificate (PEM), instead of a self-made one")
     add("--tls-private-key-file", metavar="FILE", help="the key of --tls-cert-file")
     add("--client-ca-file", metavar="FILE", help="CA of client certificates (CN = user, O = groups)")
@@ -93,11 +104,15 @@ async def _serve(options: argparse.Namespace) -> int:
     for number in (signal.SIGTERM, signal.SIGINT):
         loop.add_signal_handler(number, stopping.set)
     token = secrets.token_urlsafe(32)
-    config, ca = _config(options, token)
-    history = History(seconds=options.history * 60)
-    plane = await ControlPlane.start(
-        options.store, config, history=history, controllers=_controllers(options.controllers), root_ca=ca
-    )
+    controllers = _controllers(options.controllers)
+    # The store first: what it refuses leaves no certificates behind.
+    store = await open_store(options.store, history=History(seconds=options.history * 60))
+    try:
+        config, ca = _config(options, token)
+    except BaseException:
+        await store.close()
+        raise
+    plane = await ControlPlane.start(store, config, controllers=controllers, root_ca=ca)
     try:
         if options.kubeconfig:
             _write_kubeconfig(Path(options.kubeconfig), plane.url, ca, "" if options.insecure_http else token)
@@ -175,9 +190,15 @@ def _tls(options: argparse.Namespace) -> tuple[ssl.SSLContext, bytes]:
             raise UsageError(f"certificates cannot be kept in {directory}: {error.strerror}; see --cert-dir") from None
         cert, key, ca = files.cert, files.key, files.ca.cert
     try:
-        return server_ssl_context(cert, key, client_ca), ca
+        context = server_ssl_context(cert, key)
     except (ssl.SSLError, ValueError) as error:
-        raise UsageError(f"the certificate or its key cannot be used: {error}") from None
+        raise UsageError(
+            f"the certificate (--tls-cert-file) or its key (--tls-private-key-file) cannot be used: {error}"
+        ) from None
+    try:
+        return (server_ssl_context(cert, key, client_ca) if client_ca else context), ca
+    except (ssl.SSLError, ValueError) as error:
+        raise UsageError(f"--client-ca-file {options.client_ca_file} holds no certificate: {error}") from None
 
 
 def _cert_dir(options: argparse.Namespace) -> Path:

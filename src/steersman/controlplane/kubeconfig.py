@@ -28,5 +28,4 @@ def kubeconfig(url: str, ca: bytes | None, token: str) -> dict[str, object]:
 
 def write_kubeconfig(path: Path, url: str, ca: bytes | None, token: str) -> None:
     """Write one (as JSON, which is YAML), mode 0600. Raises OSError."""
-    path.parent.mkdir(parents=True, exist_ok=True)
     write_atomically(path, codec.encode(kubeconfig(url, ca, token)) + b"\n", 0o600)

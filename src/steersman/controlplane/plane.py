@@ -27,7 +27,7 @@ class ControlPlane:
     @classmethod
     async def start(
         cls,
-        store: str = "memory://",
+        store: str | Store = "memory://",
         config: ServerConfig | None = None,
         *,
         history: History | None = None,
@@ -36,10 +36,12 @@ class ControlPlane:
     ) -> ControlPlane:
         """Open the store, serve, and start the controllers (None: all). Raises StoreError, ListenError.
 
+        A store that is open already is closed with the control plane, or when it cannot start.
+
         `root_ca` (PEM) is what every namespace's kube-root-ca.crt holds; without it there are none.
         """
         async with AsyncExitStack() as stack:
-            opened = await open_store(store, history=history)
+            opened = await open_store(store, history=history) if isinstance(store, str) else store
             stack.push_async_callback(opened.close)
             server = await APIServer.start(opened, config or ServerConfig())
             stack.push_async_callback(server.stop, 0)

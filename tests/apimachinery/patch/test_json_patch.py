@@ -167,7 +167,9 @@ def test_too_many_operations() -> None:
     assert json_patch.apply(DOCUMENT, operations) == DOCUMENT
     with pytest.raises(RequestEntityTooLarge) as caught:
         json_patch.apply(DOCUMENT, [*operations, operations[0]])
-    assert caught.value.message == "The allowed maximum operations in a JSON patch is 10000, got 10001"
+    assert caught.value.message == (
+        "Request entity too large: The allowed maximum operations in a JSON patch is 10000, got 10001"
+    )
 
 
 def test_copies_may_not_grow_without_bound() -> None:

@@ -62,10 +62,10 @@ def _decode_as_go(raw: bytes) -> Any:
         raise JsonError(problem)
     try:
         value = json.loads(raw.decode("utf-8", "replace"), parse_float=_float, parse_int=_float)
-    except RecursionError:
+        text = json.dumps(value, ensure_ascii=False).encode("utf-16-le", "surrogatepass").decode("utf-16-le", "replace")
+        return orjson.loads(text)
+    except (RecursionError, orjson.JSONDecodeError):
         raise JsonError("exceeded max depth") from None
-    text = json.dumps(value, ensure_ascii=False).encode("utf-16-le", "surrogatepass").decode("utf-16-le", "replace")
-    return orjson.loads(text)
 
 
 def _float(text: str) -> int | float:

@@ -67,6 +67,7 @@ def decode(patch: Any) -> list[Operation]:
                 raise _undecodable(text, "string", f"Go struct field jsonPatchOp.{name}")
     if len(patch) > MAX_OPERATIONS:
         raise RequestEntityTooLarge(
+            "Request entity too large: "
             f"The allowed maximum operations in a JSON patch is {MAX_OPERATIONS}, got {len(patch)}"
         )
     return [operation or {} for operation in patch]

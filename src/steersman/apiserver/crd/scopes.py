@@ -67,7 +67,7 @@ class _Builder:
         self.pipelines = {version["name"]: self._pipeline(version) for version in self.spec["versions"]}
         self.views = {v["name"]: from_crd(_schema(v), object_meta_view()) for v in self.spec["versions"]}
         self.versions = _Versions(self.group, self.views)
-        self.normalise = _normaliser(f"{self.group}/{self.storage}", self.pipelines[self.storage])
+        self.normalise = _normaliser(self.group, self.storage, self.pipelines)
 
     def _pipeline(self, version: Object) -> SchemaPipeline:
         return compile_schema(_schema(version), preserve_unknown_fields=self.spec.get("preserveUnknownFields", False))
@@ -101,7 +101,7 @@ class _Builder:
         )
         select_by(scope, [field["jsonPath"] for field in version.get("selectableFields") or ()])
         if not is_storage:
-            scope.to_storage = _to_storage(self.normalise)
+            scope.to_storage = _to_storage(f"{self.group}/{self.storage}", self.pipelines[self.storage])
         if "status" in subresources:
             scope.subresources["status"] = {"verbs": _SUBRESOURCE_VERBS}
             scope.subresource_strategies["status"] = self._strategy(CustomStatusStrategy, gvk, subresources, scale)
@@ -136,22 +136,33 @@ def _schema(version: Object) -> Object | None:
     return (version.get("schema") or {}).get("openAPIV3Schema")
 
 
-def _normaliser(api_version: str, pipeline: SchemaPipeline) -> Callable[[Object], None]:
-    """What brings an object into the storage version's form: on reading what is older, on storing another version."""
+def _normaliser(group: str, storage: str, pipelines: Mapping[str, SchemaPipeline]) -> Callable[[Object], None]:
+    """What brings an object that was stored under another schema, or in another version, into the stored form.
+
+    It is read by the schema of the version that it was stored in, which also fills in the defaults; then it is
+    converted.
+    """
 
     def normalise(obj: Object) -> None:
-        obj["apiVersion"] = api_version
+        version = obj["apiVersion"].rpartition("/")[2]
+        own = pipelines.get(version, pipelines[storage])
         obj["metadata"], _ = coerce_object_meta(obj["metadata"], drop_malformed=True)
-        pipeline.prune(obj, lenient=True)
-        pipeline.default(obj)
+        own.prune(obj, lenient=True)
+        own.default(obj)
+        if version != storage:
+            obj["apiVersion"] = f"{group}/{storage}"
+            pipelines[storage].prune(obj, lenient=True)
 
     return normalise
 
 
-def _to_storage(normalise: Callable[[Object], None]) -> Callable[[Object], Object]:
+def _to_storage(api_version: str, pipeline: SchemaPipeline) -> Callable[[Object], Object]:
+    """What turns an object of another version into the stored one: pruned and defaulted by the stored version."""
+
     def convert(obj: Object) -> Object:
-        stored: Object = codec.copy(obj)
-        normalise(stored)
+        stored: Object = {**codec.copy(obj), "apiVersion": api_version}
+        pipeline.prune(stored, lenient=True)
+        pipeline.default(stored)
         return stored
 
     return convert

@@ -7,11 +7,10 @@ from __future__ import annotations
 
 import time
 
-from steersman._util.gotext import quote
 from steersman.apimachinery import field_errors as fe
 from steersman.apimachinery.apply.managers import APPLY
 from steersman.apimachinery.codec import yaml
-from steersman.apimachinery.errors import ApiError, BadRequest, conflict, invalid
+from steersman.apimachinery.errors import BadRequest, conflict, invalid
 from steersman.apimachinery.go_values import json_kind
 from steersman.apimachinery.options import META_GROUP, WriteOptions, write_options
 from steersman.apiserver import rest
@@ -48,9 +47,7 @@ async def apply(
         x.warnings += [text for text in duplicates if text not in x.warnings]
         rest.match_namespace(merged["metadata"], info.namespace, namespaced=scope.namespaced)
         rest.match_name(merged["metadata"], info.name)
-        version = str(merged["metadata"].get("resourceVersion") or "0")
-        if not version.isdigit():
-            raise ApiError(f"strconv.ParseUint: parsing {quote(version)}: invalid syntax")
+        rest.parse_revision(str(merged["metadata"].get("resourceVersion") or ""))
         return merged
 
     entry, created = await core.registry.update(scope, strategy, info.namespace, info.name, change, ctx)

@@ -33,7 +33,7 @@ MAX_BODY = 3 * 1024 * 1024
 def read(request: Request) -> bytes:
     """The body. Raises RequestEntityTooLarge (413)."""
     if request.too_large:
-        raise RequestEntityTooLarge(f"Request entity too large: limit is {MAX_BODY}", details={})
+        raise RequestEntityTooLarge(f"Request entity too large: limit is {MAX_BODY}")
     return request.body
 
 

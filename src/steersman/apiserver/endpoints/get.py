@@ -18,7 +18,7 @@ from steersman.apiserver.scope import ResourceScope
 async def get(core: Core, scope: ResourceScope, x: Exchange) -> Answer:
     info = x.info
     if info.query and (text := info.first("resourceVersion")):
-        not_older_than(core, rest.parse_revision(text))
+        not_older_than(core, rest.parse_option(text))
     found = scope.cache.get(scope.key(info.namespace, info.name))
     if found is None:
         raise not_found(scope.group, scope.resource, info.name)

@@ -119,7 +119,7 @@ async def read(core: Core, scope: ResourceScope, selection: Selection, options: 
         token = decode_continue(options.continue_token)
         return await _continue(core, scope, selection, options, token)
     try:
-        wanted = rest.parse_revision(text)
+        wanted = rest.parse_option(text)
     except ApiError as error:
         raise BadRequest(f"invalid resource version: {error.message}") from None
     not_older_than(core, wanted)

@@ -36,7 +36,7 @@ async def watch(core: Core, scope: ResourceScope, x: Exchange) -> Answer:
     selection = select(scope, x.info.namespace, options, name)
     if "Table" in choice.transform:
         transform.check_level(x.info)
-    after = rest.parse_revision(options.resource_version)
+    after = rest.parse_option(options.resource_version)
     session = _Session(core, scope, x, choice, options, selection, after)
     if after and not session.initial and after < scope.cache.floor:
         await session.recall()
