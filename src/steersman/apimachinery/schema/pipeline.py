@@ -129,7 +129,7 @@ def _rule_tree(node: Node) -> RuleTree:
 
 
 def _has_rules(node: Node) -> bool:
-    below = [*node.properties.values(), node.additional_schema, node.items, *node.all_of]
+    below = [*node.properties.values(), node.additional_schema, node.items]
     return bool(node.rules) or any(child is not None and _has_rules(child) for child in below)
 
 

@@ -122,15 +122,6 @@ def test_a_rule_that_does_not_compile_is_reported() -> None:
     assert text.startswith('f: Invalid value: "object": rule compile error: compilation failed: ERROR: <input>:1:5: ')
 
 
-def test_rules_of_all_of_branches() -> None:
-    schema = {
-        "type": "object",
-        "properties": {"a": TEXT},
-        "allOf": [{"x-kubernetes-validations": [{"rule": "self.a != 'x'", "message": "m"}]}],
-    }
-    assert found(schema, {"a": "x"}) == ["f: Invalid value: m"]
-
-
 def test_metadata_of_the_root_and_of_embedded_resources() -> None:
     rules = ["self.metadata.name.startsWith('ok')", "self.kind == 'Gear' && self.apiVersion != ''"]
     tree = RuleTree(read_schema(obj(*rules)))

@@ -24,7 +24,7 @@ class _Trail(NamedTuple):
     """How the walk came to a place, from the root outwards."""
 
     parent: _Trail | None
-    step: str | int | None
+    step: str | int
 
 
 class RuleTree:
@@ -44,7 +44,7 @@ class RuleTree:
         """
         if self._root is None:
             decl = declare(self._schema, root=True)
-            self._root = _build(self._schema, self._schema, decl, root=True) or _Place([], None)
+            self._root = _build(self._schema, decl) or _Place([], None)
         walk = _Walk(obj, old, self._schema)
         walk.visit(self._root, obj, old, ROOT, None)
         return walk.errors
@@ -53,7 +53,7 @@ class RuleTree:
 class _Place:
     """One schema with rules, or with rules below it."""
 
-    __slots__ = ("additional", "all_of", "items", "list_keys", "properties", "rules", "scope", "unready")
+    __slots__ = ("additional", "items", "list_keys", "properties", "rules", "scope", "unready")
 
     def __init__(self, unready: list[dict[str, Any]], decl: Decl | None) -> None:
         self.unready = unready
@@ -62,7 +62,6 @@ class _Place:
         self.properties: dict[str, _Place] = {}
         self.additional: _Place | None = None
         self.items: _Place | None = None
-        self.all_of: list[_Place] = []
         self.list_keys: list[str] = []
 
     def ready(self) -> list[Rule]:
@@ -75,30 +74,22 @@ class _Place:
         return self.rules
 
     def is_empty(self) -> bool:
-        return not (self.unready or self.properties or self.additional or self.items or self.all_of)
+        return not (self.unready or self.properties or self.additional or self.items)
 
 
-def _build(rules: Node, spine: Node, decl: Decl | None, *, root: bool = False) -> _Place | None:
-    """The places of a schema; `rules` may be a branch of an allOf, whose data the schema `spine` describes."""
-    usable = decl is not None and decl.type is not None
-    place = _Place(list(rules.rules) if usable else [], decl)
+def _build(schema: Node, decl: Decl | None) -> _Place | None:
+    place = _Place(list(schema.rules) if decl is not None and decl.type is not None else [], decl)
     element = decl.element if decl is not None else None
-    if rules.items is not None and spine.items is not None:
-        place.items = _build(rules.items, spine.items, element)
-        place.list_keys = spine.list_keys if spine.list_type == "map" and spine.type == "array" else []
-    for name, child in rules.properties.items():
-        below = spine.properties.get(name)
-        found = _child_decl(decl, below, name) if below is not None else None
-        if below is not None and found is not None:
-            built = _build(child, below, found)
-            if built is not None:
-                place.properties[name] = built
-    if rules.additional_schema is not None and spine.additional_schema is not None:
-        place.additional = _build(rules.additional_schema, spine.additional_schema, element)
-    for branch in rules.all_of:
-        built = _build(branch, spine, decl, root=root)
+    if schema.items is not None:
+        place.items = _build(schema.items, element)
+        place.list_keys = schema.list_keys if schema.list_type == "map" and schema.type == "array" else []
+    for name, child in schema.properties.items():
+        found = _child_decl(decl, child, name)
+        built = _build(child, found) if found is not None else None
         if built is not None:
-            place.all_of.append(built)
+            place.properties[name] = built
+    if schema.additional_schema is not None:
+        place.additional = _build(schema.additional_schema, element)
     return None if place.is_empty() else place
 
 
@@ -130,9 +121,6 @@ class _Walk:
             return True
         if (place.unready or place.rules) and not self.evaluate(place, data, old, path, trail):
             return False
-        for branch in place.all_of:
-            if not self.visit(branch, data, old, path, _Trail(trail, None)):
-                return False
         if data.__class__ is dict:
             return self.visit_object(place, data, old if old.__class__ is dict else {}, path, trail)
         if place.items is not None and data.__class__ is list:
@@ -189,16 +177,13 @@ class _Walk:
 
     def is_unchanged(self, trail: _Trail | None) -> bool:
         """Whether the value at the end of a trail, or else the nearest around it with a counterpart, is as before."""
-        steps: list[str | int | None] = []
+        steps: list[str | int] = []
         while trail is not None:
             steps.append(trail.step)
             trail = trail.parent
         current: Correlation | None = Correlation(self.new, self.old, self.schema)
         around: Correlation | None = None
         for step in reversed(steps):
-            if step is None:
-                current = None
-                continue
             if current is None:
                 continue
             if around is None and step in ("apiVersion", "kind"):
