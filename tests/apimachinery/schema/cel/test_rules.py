@@ -154,3 +154,10 @@ def test_pipeline_passes_the_old_object() -> None:
     old, new = {**head, "spec": {"a": 2}}, {**head, "spec": {"a": 1}}
     assert pipeline.validate(new) == []
     assert [error.field for error in pipeline.validate(new, old)] == ["spec"]
+
+
+def test_null_elements_equal_no_text() -> None:
+    texts = {"type": "array", "items": {**TEXT, "nullable": True}}
+    assert found(ruled(texts, "self[0] == self[0] && self[0] != 'a' && self.exists(x, x == 'a')"), [None, "a"]) == []
+    entries = {"type": "object", "additionalProperties": {**TEXT, "nullable": True}}
+    assert found(ruled(entries, "self['k'] != 'v' && self.k == self.k"), {"k": None}) == []

@@ -89,7 +89,7 @@ class CallWriter(ExpressionWriter):
         left, right = self.write(first), self.write(second)
         kind = first.type.kind
         equal = expr.function == "_==_"
-        if kind == second.type.kind and kind in _IDENTICAL:
+        if kind == second.type.kind and kind in _IDENTICAL and not (self.nulls and kind in ("string", "bytes")):
             self.charge_sizes(first, second, left.text, right.text)
             return Code(f"({left.text} {'==' if equal else '!='} {right.text})", t.BOOL)
         a, b = self.value(left), self.value(right)

@@ -144,8 +144,22 @@ def object_types(root: Decl) -> dict[str, Decl]:
     return out
 
 
+def _has_null_elements(root: Decl) -> bool:
+    """Whether elements of lists or values of maps may be null though they have another type."""
+    pending = [root]
+    while pending:
+        decl = pending.pop()
+        if decl.element is not None:
+            if decl.element.nullable:
+                return True
+            pending.append(decl.element)
+        pending.extend(field.decl for field in decl.fields.values())
+    return False
+
+
 def _generate(expr: Expr, variables: tuple[Variable, ...]) -> Callable[..., Any]:
     writer = FoldWriter()
+    writer.nulls = any(each.decl is not None and _has_null_elements(each.decl) for each in variables)
     params = []
     for position, variable in enumerate(variables):
         name = f"a{position}"

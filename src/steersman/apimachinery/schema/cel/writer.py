@@ -39,6 +39,7 @@ class Writer:
         self.constants: dict[str, Any] = {}
         self.finished: list[str] = []
         self.scope: dict[str, Code] = {}
+        self.nulls = False  # whether texts in data may be null
         self.lines: list[tuple[int, str]] = []
         self.indent = 2
         self.blocks = 1
