@@ -125,7 +125,7 @@ async def test_another_library_loses_no_increment(server: ServerProcess) -> None
             wait = min(2 * wait, 0.8)
 
     try:
-        await asyncio.gather(*(write(16) for _ in range(WRITERS)))
-        results.check((await client.get(kind, NAME)).to_dict(), 16 * WRITERS)
+        await asyncio.gather(*(write(80) for _ in range(WRITERS)))
+        results.check((await client.get(kind, NAME)).to_dict(), 80 * WRITERS)
     finally:
         await client.close()
