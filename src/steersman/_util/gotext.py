@@ -4,24 +4,26 @@ from __future__ import annotations
 
 from decimal import Decimal
 
+ESCAPES = {
+    "\a": "\\a",
+    "\b": "\\b",
+    "\f": "\\f",
+    "\n": "\\n",
+    "\r": "\\r",
+    "\t": "\\t",
+    "\v": "\\v",
+    "\\": "\\\\",
+    '"': '\\"',
+}
+"""What Go writes with a backslash between double quotes."""
+
 
 def quote(text: str) -> str:
     """Text in double quotes as Go's %q prints it."""
     out = ['"']
-    escapes = {
-        "\a": "\\a",
-        "\b": "\\b",
-        "\f": "\\f",
-        "\n": "\\n",
-        "\r": "\\r",
-        "\t": "\\t",
-        "\v": "\\v",
-        "\\": "\\\\",
-        '"': '\\"',
-    }
     for ch in text:
-        if ch in escapes:
-            out.append(escapes[ch])
+        if ch in ESCAPES:
+            out.append(ESCAPES[ch])
         elif ch.isprintable():
             out.append(ch)
         elif ord(ch) < 0x80:

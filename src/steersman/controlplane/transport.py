@@ -46,8 +46,7 @@ class InProcessTransport:
         answer = await self._handle(method, path, query, headers, body, timeout)
         if not isinstance(answer, Response):
             raise TransportError("the answer is a stream")
-        content = answer.body if isinstance(answer.body, bytes) else b"".join(answer.body)
-        return RawResponse(answer.status, list(answer.headers), content)
+        return RawResponse(answer.status, list(answer.headers), _whole(answer))
 
     @asynccontextmanager
     async def stream(
@@ -61,8 +60,7 @@ class InProcessTransport:
     ) -> AsyncIterator[RawStream]:
         answer = await self._handle(method, path, query, headers, body, timeout)
         if isinstance(answer, Response):
-            content = answer.body if isinstance(answer.body, bytes) else b"".join(answer.body)
-            yield RawStream(answer.status, list(answer.headers), _once(content))
+            yield RawStream(answer.status, list(answer.headers), _once(_whole(answer)))
             return
         pipe = _Pipe()
         task = asyncio.ensure_future(answer.run(pipe))
@@ -85,6 +83,10 @@ class InProcessTransport:
                 return await self._filters.handle(Request(method, path, query, folded, body or b""))
         except TimeoutError:
             raise TransportTimeout(f"no answer within {timeout} seconds") from None
+
+
+def _whole(answer: Response) -> bytes:
+    return answer.body if isinstance(answer.body, bytes) else b"".join(answer.body)
 
 
 async def _once(content: bytes) -> AsyncIterator[bytes]:

@@ -10,7 +10,7 @@ from datetime import datetime
 from typing import Any
 
 from steersman.api import checks
-from steersman.api.apps.pod_sets import PodSetStatusStrategy, PodSetStrategy, selector_text
+from steersman.api.apps.pod_sets import PodSetStatusStrategy, PodSetStrategy, replica_errors, replica_row, selector_text
 from steersman.api.strategy import Object, Strategy, restore
 from steersman.api.tables import age, container_cells
 from steersman.apimachinery import field_errors as fe
@@ -74,22 +74,10 @@ class ReplicaSetStrategy(PodSetStrategy):
     counts = ("replicas", "fullyLabeledReplicas", "readyReplicas", "availableReplicas", "terminatingReplicas")
 
     def spec_errors(self, spec: Object) -> list[FieldError]:
-        errors = checks.nonnegative(spec.get("replicas"), "spec.replicas")
-        errors += checks.nonnegative(spec.get("minReadySeconds") or 0, "spec.minReadySeconds")
-        return errors + super().spec_errors(spec)
+        return replica_errors(spec) + super().spec_errors(spec)
 
     def row(self, obj: Object, now: datetime) -> list[Any]:
-        meta, spec, status = obj["metadata"], obj.get("spec") or {}, obj.get("status") or {}
-        template = (spec.get("template") or {}).get("spec") or {}
-        return [
-            meta.get("name") or "",
-            spec.get("replicas") or 0,
-            status.get("replicas") or 0,
-            status.get("readyReplicas") or 0,
-            age(meta.get("creationTimestamp"), now),
-            *container_cells(template.get("containers") or []),
-            selector_text(spec.get("selector")),
-        ]
+        return replica_row(obj, now, selector_text)
 
 
 def strategy_errors(strategy: Object) -> list[FieldError]:

@@ -5,13 +5,15 @@ Source: kubernetes `pkg/apis/apps/validation/validation.go`, `pkg/registry/apps/
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from datetime import datetime
 from typing import Any
 
 from steersman.api import checks
 from steersman.api.builtin import BuiltinStrategy, StatusStrategy
 from steersman.api.core.pod_spec import template_errors
 from steersman.api.strategy import Object, Strategy
+from steersman.api.tables import age, container_cells
 from steersman.apimachinery import field_errors as fe
 from steersman.apimachinery import selectors
 from steersman.apimachinery.field_errors import FieldError
@@ -93,6 +95,27 @@ def _comparisons(numbers: Mapping[str, int]) -> list[FieldError]:
     if available > ready:
         errors.append(fe.invalid("status.availableReplicas", available, "cannot be greater than readyReplicas"))
     return errors
+
+
+def replica_errors(spec: Object) -> list[FieldError]:
+    """What is wrong with the numbers of a spec that asks for so many pods."""
+    errors = checks.nonnegative(spec.get("replicas"), "spec.replicas")
+    return errors + checks.nonnegative(spec.get("minReadySeconds") or 0, "spec.minReadySeconds")
+
+
+def replica_row(obj: Object, now: datetime, selector: Callable[[Any], str]) -> list[Any]:
+    """The row of a kind that keeps so many pods; `selector` writes its spec.selector."""
+    meta, spec, status = obj["metadata"], obj.get("spec") or {}, obj.get("status") or {}
+    template = (spec.get("template") or {}).get("spec") or {}
+    return [
+        meta.get("name") or "",
+        spec.get("replicas") or 0,
+        status.get("replicas") or 0,
+        status.get("readyReplicas") or 0,
+        age(meta.get("creationTimestamp"), now),
+        *container_cells(template.get("containers") or []),
+        selector(spec.get("selector")),
+    ]
 
 
 def selector_misses(selector: LabelSelector, given: Any, template: Object) -> list[FieldError]:

@@ -11,7 +11,15 @@ from typing import Any, ClassVar
 
 from steersman.api import checks
 from steersman.api.apps.deployment import internal_rolling, internal_strategy
-from steersman.api.apps.pod_sets import MISSES, PodSetStrategy, always_restarted, labels_text, selector_text
+from steersman.api.apps.pod_sets import (
+    MISSES,
+    PodSetStrategy,
+    always_restarted,
+    labels_text,
+    replica_errors,
+    replica_row,
+    selector_text,
+)
 from steersman.api.core.claim_spec import claim_spec_errors
 from steersman.api.core.pod_spec import template_errors
 from steersman.api.strategy import Object
@@ -145,22 +153,10 @@ class ReplicationControllerStrategy(PodSetStrategy):
         return errors + always_restarted(template, self.kind.kind)
 
     def validate_declared(self, new: Object, old: Object | None) -> list[FieldError]:
-        spec = new.get("spec") or {}
-        errors = checks.nonnegative(spec.get("replicas"), "spec.replicas")
-        return errors + checks.nonnegative(spec.get("minReadySeconds") or 0, "spec.minReadySeconds")
+        return replica_errors(new.get("spec") or {})
 
     def row(self, obj: Object, now: datetime) -> list[Any]:
-        meta, spec, status = obj["metadata"], obj.get("spec") or {}, obj.get("status") or {}
-        template = (spec.get("template") or {}).get("spec") or {}
-        return [
-            meta.get("name") or "",
-            spec.get("replicas") or 0,
-            status.get("replicas") or 0,
-            status.get("readyReplicas") or 0,
-            age(meta.get("creationTimestamp"), now),
-            *container_cells(template.get("containers") or []),
-            labels_text(spec.get("selector")),
-        ]
+        return replica_row(obj, now, labels_text)
 
 
 def _rolling_errors(strategy: Object) -> list[FieldError]:

@@ -6,7 +6,7 @@ Source: apiextensions-apiserver `pkg/controller/openapi/builder/builder.go`, `pk
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from steersman.apimachinery.openapi.resources import GVK_EXTENSION, gvk_value, model_name
@@ -122,16 +122,7 @@ def list_schema(
 
 def convert(schema: Mapping[str, Any]) -> Schema:
     """A structural schema as OpenAPI v3 shows it: empty keywords dropped, int-or-string spelled out."""
-    out = _keywords(schema)
-    for name in _JUNCTORS:
-        if schema.get(name):
-            out[name] = [_convert_nested(item) for item in schema[name]]
-    if schema.get("not") is not None:
-        out["not"] = _convert_nested(schema["not"])
-    if schema.get("items") is not None:
-        out["items"] = convert(schema["items"])
-    if schema.get("properties"):
-        out["properties"] = {name: convert(item) for name, item in schema["properties"].items()}
+    out = _with_parts(schema, convert)
     additional = schema.get("additionalProperties")
     if additional is not None:
         out["additionalProperties"] = additional if isinstance(additional, bool) else convert(additional)
@@ -192,6 +183,11 @@ def _keywords(schema: Mapping[str, Any]) -> Schema:
 
 def _convert_nested(schema: Mapping[str, Any]) -> Schema:
     """A schema inside a junctor: value validation only; additionalProperties are not published there."""
+    return _with_parts(schema, _convert_nested)
+
+
+def _with_parts(schema: Mapping[str, Any], convert_part: Callable[[Mapping[str, Any]], Schema]) -> Schema:
+    """The keywords, what is in junctors, and items and properties by `convert_part`."""
     out = _keywords(schema)
     for name in _JUNCTORS:
         if schema.get(name):
@@ -199,9 +195,9 @@ def _convert_nested(schema: Mapping[str, Any]) -> Schema:
     if schema.get("not") is not None:
         out["not"] = _convert_nested(schema["not"])
     if schema.get("items") is not None:
-        out["items"] = _convert_nested(schema["items"])
+        out["items"] = convert_part(schema["items"])
     if schema.get("properties"):
-        out["properties"] = {name: _convert_nested(item) for name, item in schema["properties"].items()}
+        out["properties"] = {name: convert_part(item) for name, item in schema["properties"].items()}
     return out
 
 

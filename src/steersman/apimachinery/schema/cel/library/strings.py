@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from steersman._util.gotext import ESCAPES
 from steersman.apimachinery.schema.cel.errors import CelError
 from steersman.apimachinery.schema.cel.library import Function
 from steersman.apimachinery.schema.cel.values import items_of, show
@@ -14,19 +15,7 @@ from steersman.apimachinery.schema.cel.values import items_of, show
 _SPACE = "\t\n\v\f\r \x85\xa0\u1680\u2028\u2029\u202f\u205f\u3000" + "".join(map(chr, range(0x2000, 0x200B)))
 _LOWER = str.maketrans("ABCDEFGHIJKLMNOPQRSTUVWXYZ", "abcdefghijklmnopqrstuvwxyz")
 _UPPER = str.maketrans("abcdefghijklmnopqrstuvwxyz", "ABCDEFGHIJKLMNOPQRSTUVWXYZ")
-_QUOTED = str.maketrans(
-    {
-        "\a": "\\a",
-        "\b": "\\b",
-        "\f": "\\f",
-        "\n": "\\n",
-        "\r": "\\r",
-        "\t": "\\t",
-        "\v": "\\v",
-        "\\": "\\\\",
-        '"': '\\"',
-    }
-)
+_QUOTED = str.maketrans(ESCAPES)
 
 
 def _out_of_range(index: int) -> CelError:
