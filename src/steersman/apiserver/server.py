@@ -94,8 +94,11 @@ class APIServer:
         self.failed: asyncio.Future[StoreError] = asyncio.get_running_loop().create_future()
 
     @classmethod
-    async def start(cls, store: Store, config: ServerConfig) -> APIServer:
-        """Load what is stored, create what must exist, and serve. Raises StoreError, ListenError."""
+    async def start(cls, store: Store, config: ServerConfig, *, listen: bool = True) -> APIServer:
+        """Load what is stored, create what must exist, and serve. Raises StoreError, ListenError.
+
+        Without `listen` there is no socket: requests are handed to `filters`.
+        """
         core = await _compose(store, config)
         authorizer = core.identity.authorizer
         authenticator = _authenticator(config, core.identity.tokens)
@@ -106,7 +109,8 @@ class APIServer:
         server = cls(core, filters, crds, feed)
         await bootstrap(core, rbac=isinstance(authorizer, RbacAuthorizer))
         crds.start()
-        server._http = await Server.start(filters.handle, host=config.host, port=config.port, ssl=config.tls)
+        if listen:
+            server._http = await Server.start(filters.handle, host=config.host, port=config.port, ssl=config.tls)
         core.ready = True
         return server
 

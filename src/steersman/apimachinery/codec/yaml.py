@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import base64
+from collections.abc import Generator
 from functools import lru_cache
-from typing import Any, ClassVar
+from typing import Any, ClassVar, NamedTuple
 
 from steersman.apimachinery.codec.json import check_depth, normalise_numbers
 
@@ -14,7 +15,26 @@ _MOST_DIGITS = 300
 
 
 class YamlError(ValueError):
-    """The text is no YAML, or no document that JSON can express."""
+    """The text is no YAML, or no document that JSON can express.
+
+    `problem` is the message without its place, `line` the line that it is about, from 1; 0 when no line is known.
+    """
+
+    def __init__(self, message: str, problem: str = "", line: int = 0) -> None:
+        super().__init__(message)
+        self.problem = problem or message
+        self.line = line
+
+
+class Document(NamedTuple):
+    """One document of a YAML stream: its value, its node (with the places of everything), and keys that stand twice.
+
+    `duplicates` are (line, key), lines from 1.
+    """
+
+    value: Any
+    node: Any
+    duplicates: list[tuple[int, str]]
 
 
 @lru_cache(maxsize=1)
@@ -110,25 +130,35 @@ def decode_with_duplicates(raw: bytes) -> tuple[Any, list[str]]:
 
     The last of the values counts. Raises YamlError, as go-yaml words it.
     """
+    documents = decode_documents(raw)
+    found = next(documents, None)
+    documents.close()
+    if found is None:
+        return None, []
+    return found.value, [f'line {line}: key "{key}" already set in map' for line, key in found.duplicates]
+
+
+def decode_documents(raw: bytes) -> Generator[Document, None, None]:
+    """The documents of a YAML stream, one after another, empty ones too. Raises YamlError, as go-yaml words it."""
     import yaml
 
     try:
         loader = _loader()(raw)
-        loader.duplicates = []
         try:
-            value = None
-            if loader.check_node():
+            while loader.check_node():
+                loader.duplicates = []
                 node = loader.get_node()
                 if b"*" in raw:
                     _check_aliases(node)
                 value = loader.construct_document(node)
                 check_depth(value)
+                yield Document(normalise_numbers(value), node, loader.duplicates)
         finally:
             loader.dispose()
     except (yaml.YAMLError, RecursionError, ValueError) as error:
-        raise YamlError(f"yaml: {_problem(error)}") from None
-    found = [f'line {line}: key "{key}" already set in map' for line, key in loader.duplicates]
-    return normalise_numbers(value), found
+        mark = getattr(error, "problem_mark", None)
+        problem = str(getattr(error, "problem", None) or error)
+        raise YamlError(f"yaml: {_problem(error)}", problem, 0 if mark is None else mark.line + 1) from None
 
 
 def _check_aliases(root: Any) -> None:
