@@ -10,15 +10,24 @@ from typing import NoReturn
 
 from steersman import __version__
 
-COMMANDS = {"serve": "steersman.controlplane.command", "demo": "steersman.demo.command"}
+COMMANDS = {
+    "serve": "steersman.controlplane.command",
+    "validate": "steersman.offline.validate_command",
+    "demo": "steersman.demo.command",
+}
 """Subcommands by name, and the module that has each: it is imported when it is called, for start-up's sake."""
 
 
 class Parser(argparse.ArgumentParser):
-    """Says what is wrong with the arguments in one line, and exits with 1 as for any other failure."""
+    """Says what is wrong with the arguments in one line, and exits with 1 as for any other failure.
+
+    A command for which 1 is an answer sets another `usage_status`.
+    """
+
+    usage_status = 1
 
     def error(self, message: str) -> NoReturn:
-        self.exit(1, f"{self.prog}: {message}; see {self.prog} --help\n")
+        self.exit(self.usage_status, f"{self.prog}: {message}; see {self.prog} --help\n")
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
