@@ -2,16 +2,15 @@
 
 from __future__ import annotations
 
+import asyncio
 import io
 import json
-import subprocess
 import sys
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
 
 import pytest
-
 from tests.offline.conftest import CRD, Run, widget
 
 
@@ -89,9 +88,10 @@ async def test_the_status_is_the_servers(apiserver: Any, crd: str, tmp_path: Pat
     }
     (tmp_path / "bad.json").write_text(json.dumps(manifest))
     answer = await apiserver.request("POST", "/apis/apps/v1/namespaces/default/deployments", manifest)
-    command = [sys.executable, "-m", "steersman", "validate", "-o", "json", str(tmp_path / "bad.json")]
-    done = subprocess.run(command, capture_output=True, check=False)
-    report = json.loads(done.stdout)
+    command = (sys.executable, "-m", "steersman", "validate", "-o", "json", str(tmp_path / "bad.json"))
+    process = await asyncio.create_subprocess_exec(*command, stdout=asyncio.subprocess.PIPE)
+    out, _ = await process.communicate()
+    report = json.loads(out)
     assert answer.status == 422
     assert report["manifests"][0]["status"] == answer.body
     assert [finding["field"] for finding in report["findings"]] == [
@@ -218,7 +218,7 @@ def test_stdin(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def test_objects_are_judged_by_themselves(run: Run, crd: str, tmp_path: Path) -> None:
-    """Of one name, in namespaces that nobody made, generated names; addresses and classes are the cluster's business."""
+    """Of one name, in namespaces that nobody made; addresses and classes are the cluster's business."""
     pod = "apiVersion: v1\nkind: Pod\nmetadata: {name: p}\n"
     pod += "spec: {priorityClassName: urgent, containers: [{name: c, image: i}]}\n"
     service = "apiVersion: v1\nkind: Service\nmetadata: {name: s}\nspec: {clusterIP: 10.96.0.77, ports: [{port: 1}]}\n"
