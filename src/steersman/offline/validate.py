@@ -105,7 +105,8 @@ class _Run:
     async def define(self, manifest: Manifest | Unusable, level: FieldValidation | None = None) -> Verdict:
         """Judge a definition, and serve what it defines."""
         assert isinstance(manifest, Manifest)
-        verdict = await self._try(manifest, level or self._options.field_validation)
+        own = _without_webhook(manifest.obj)
+        verdict, created = await self._try(manifest, level or self._options.field_validation, keep=own is manifest.obj)
         earlier = self._defined.get(manifest.name)
         if earlier is not None:
             if earlier.obj != manifest.obj and verdict.result == "valid":
@@ -114,11 +115,9 @@ class _Run:
             return verdict
         scope = self._server.scope(*CRD)
         assert scope is not None
-        # Conversion is left out: its webhook is none of this process's business.
-        spec = manifest.obj.get("spec")
-        served = {**manifest.obj, "spec": {**spec, "conversion": None}} if isinstance(spec, dict) else manifest.obj
-        answer = await self._server.create(scope, "", served, fieldValidation="Ignore")
-        if not answer.ok:
+        if own is not manifest.obj:
+            created = (await self._server.create(scope, "", own, fieldValidation="Ignore")).ok
+        if not created:
             self._remember_undefined(manifest)
             return verdict
         self._defined[manifest.name] = manifest
@@ -144,7 +143,8 @@ class _Run:
         if isinstance(manifest, Unusable):
             return Verdict(manifest, "invalid", [_unusable(manifest)])
         if self._server.scope(manifest.api_version, manifest.kind) is not None:
-            return await self._try(manifest, self._options.field_validation)
+            verdict, _ = await self._try(manifest, self._options.field_validation)
+            return verdict
         by = self._undefined.get((manifest.api_version, manifest.kind))
         if by is not None:
             text = f"not judged: what defines the kind is invalid ({by.source}:{by.line})"
@@ -154,23 +154,36 @@ class _Run:
         text = f'no matches for kind "{manifest.kind}" in version "{manifest.api_version}"'
         return Verdict(manifest, "invalid", [finding(manifest, "error", text, reason="NoMatch")])
 
-    async def _try(self, manifest: Manifest, level: FieldValidation) -> Verdict:
-        """Have an object created, but not kept."""
+    async def _try(self, manifest: Manifest, level: FieldValidation, *, keep: bool = False) -> tuple[Verdict, bool]:
+        """Have an object created, but not kept if that is not asked for. Returns whether it was in the end, too."""
         scope = self._server.scope(manifest.api_version, manifest.kind)
         assert scope is not None
         namespace = manifest.namespace or self._options.namespace
         if scope.namespaced and namespace not in self._namespaces:
             self._namespaces.add(namespace)
             await self._server.create_namespace(namespace)
-        answer = await self._server.create(scope, namespace, manifest.obj, dryRun="All", fieldValidation=level)
+        query = {} if keep else {"dryRun": "All"}
+        answer = await self._server.create(scope, namespace, manifest.obj, fieldValidation=level, **query)
+        created = answer.ok
         if answer.body.get("reason") == "AlreadyExists":  # found after all the object's own rules
             answer = Answer(200, {}, answer.warnings)
         findings = [*_repeated(manifest, level), *findings_of(manifest, answer)]
         if is_strict(answer):  # which hides from a client what else is wrong
-            rest = await self._server.create(scope, namespace, manifest.obj, dryRun="All", fieldValidation="Ignore")
+            rest = await self._server.create(scope, namespace, manifest.obj, fieldValidation="Ignore", **query)
             findings += findings_of(manifest, rest)
+            created = rest.ok
         refused = any(each.severity == "error" for each in findings)
-        return Verdict(manifest, "invalid" if refused else "valid", findings, None if answer.ok else answer.body)
+        result: Result = "invalid" if refused else "valid"
+        return Verdict(manifest, result, findings, None if answer.ok else answer.body), created
+
+
+def _without_webhook(crd: dict[str, Any]) -> dict[str, Any]:
+    """A definition whose objects are converted without asking anybody; the same one, if they are so already."""
+    spec = crd.get("spec")
+    conversion = spec.get("conversion") if isinstance(spec, dict) else None
+    if not isinstance(spec, dict) or not isinstance(conversion, dict) or conversion.get("strategy") == "None":
+        return crd
+    return {**crd, "spec": {**spec, "conversion": None}}
 
 
 def _repeated(manifest: Manifest, level: FieldValidation) -> list[Finding]:
