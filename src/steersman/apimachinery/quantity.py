@@ -20,8 +20,9 @@ _DECIMAL_NAMES = {exponent: name for name, exponent in _DECIMAL.items()}
 _BINARY_NAMES = {exponent: name for name, exponent in _BINARY.items()} | {0: ""}
 _MAX_DIGITS = 18
 _MAX_BINARY = (1 << 63) - 1
-_MAX_EXPONENT = 1 << 12
+_MAX_EXPONENT = 1 << 17
 _MAX_TEXT = 1024
+_DIGITS_PER_BIT = 0.30103
 _SPLIT = "^([+-]?[0-9.]+)([eEinumkKMGTP]*[-+]?[0-9]*)$"
 
 _parts = re2.compile(r"([+-]?)0*([0-9]*)(?:\.([0-9]*))?([eEinumkKMGTP]*[-+]?[0-9]*)")
@@ -55,6 +56,10 @@ class Quantity:
         return hash(_normalized(self.unscaled, self.scale))
 
     def _compare(self, other: Quantity) -> int:
+        if abs(self.scale - other.scale) > _MAX_TEXT:
+            order = _by_size(self, other)
+            if order:
+                return order
         low = min(self.scale, other.scale)
         mine: int = self.unscaled * 10 ** (self.scale - low)
         theirs: int = other.unscaled * 10 ** (other.scale - low)
@@ -134,6 +139,17 @@ def _capped(unscaled: int, scale: int, form: str) -> Quantity:
         elif magnitude < Quantity(1, 0, form):
             form = DECIMAL_SI
     return Quantity(unscaled, scale, form)
+
+
+def _by_size(left: Quantity, right: Quantity) -> int:
+    """The order of quantities as far as their signs and numbers of digits tell it, else 0."""
+    signs = [(each.unscaled > 0) - (each.unscaled < 0) for each in (left, right)]
+    if signs[0] != signs[1] or not signs[0]:
+        return signs[0] - signs[1]
+    digits = [each.unscaled.bit_length() * _DIGITS_PER_BIT + each.scale for each in (left, right)]
+    if abs(digits[0] - digits[1]) < 2:
+        return 0
+    return signs[0] if digits[0] > digits[1] else -signs[0]
 
 
 def _normalized(unscaled: int, scale: int) -> tuple[int, int]:

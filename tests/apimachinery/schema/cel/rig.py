@@ -14,12 +14,14 @@ TEXT = {"type": "string", "maxLength": 20}
 WHOLE = {"type": "integer"}
 FIELDS: dict[str, Any] = {
     "n": WHOLE,
+    "zero": WHOLE,
     "d": {"type": "number"},
     "s": TEXT,
     "b": {"type": "boolean"},
     "gone": TEXT,
     "none": {"type": "string", "nullable": True},
     "at": {"type": "string", "format": "date-time"},
+    "day": {"type": "string", "format": "date"},
     "took": {"type": "string", "format": "duration"},
     "raw": {"type": "string", "format": "byte"},
     "port": {"x-kubernetes-int-or-string": True},
@@ -39,11 +41,13 @@ FIELDS: dict[str, Any] = {
 }
 OBJECT: dict[str, Any] = {
     "n": 7,
+    "zero": 0,
     "d": 2.5,
     "s": "Gear",
     "b": True,
     "none": None,
     "at": "2024-02-29T13:14:15.678Z",
+    "day": "2024-02-29",
     "took": "1h30m",
     "raw": "aGk=",
     "port": "25%",

@@ -25,7 +25,7 @@ from steersman.apimachinery.schema.cel.ast import (
 from steersman.apimachinery.schema.cel.constants import constant_value, is_constant
 from steersman.apimachinery.schema.cel.schema_types import Decl
 from steersman.apimachinery.schema.cel.types import Type
-from steersman.apimachinery.schema.cel.values import map_key
+from steersman.apimachinery.schema.cel.values import check_qualifier, map_key
 from steersman.apimachinery.schema.cel.writer import Captured, Code, Writer
 
 LIST_COST, MAP_COST = 10, 30
@@ -147,10 +147,10 @@ class ExpressionWriter(Writer):
         return Code(text, decl.type, decl if decl.kind in CONTAINERS else None)
 
     def select(self, operand: Code, name: str) -> Code:
-        self.charge(1)
         decl = operand.decl
         if decl is None or decl.kind == "list":
             return self.dynamic_select(operand, name)
+        self.charge(1)
         if decl.kind == "map":
             assert decl.element is not None
             text = self.let(f"{operand.text}.get({name!r}, MISSING)")
@@ -172,8 +172,16 @@ class ExpressionWriter(Writer):
         result = self.field_type(inner, name)
         text = self.value(operand)
         if was_optional:
-            return Code(self.let(f"optional_get({text}, {name!r})"), t.optional_of(result))
+            return self.optional_step(text, repr(name), t.optional_of(result))
+        self.charge(1)
         return Code(self.let(f"get({text}, {name!r})"), result)
+
+    def optional_step(self, operand: str, key: str, cel_type: Type) -> Code:
+        """What an optional or a container has at a key; what is absent costs nothing."""
+        text = self.let(f"optional_get({operand}, {key})")
+        self.emit(f"c += {text} is not NONE")
+        self.raises = True
+        return Code(text, cel_type)
 
     def field_type(self, container: Type, name: str) -> Type:
         return container.params[1] if container.kind == "map" else t.DYN
@@ -182,27 +190,32 @@ class ExpressionWriter(Writer):
         name = expr.args[1]
         assert isinstance(name, Literal)
         decl = operand.decl
-        if decl is not None and decl.kind == "object":
-            field, child = decl.known_field(name.value)
-            text = self.let(f"optional_field({self.constant(child, 'D')}, {operand.text}.get({field!r}))")
-        else:
-            text = self.let(f"optional_get({self.value(operand)}, {name.value!r})")
+        if decl is None or decl.kind != "object":
+            return self.optional_step(self.value(operand), repr(name.value), expr.type)
+        field, child = decl.known_field(name.value)
+        text = self.let(f"optional_field({self.constant(child, 'D')}, {operand.text}.get({field!r}))")
         self.raises = True
         self.emit(f"c += {text} is not NONE")
         return Code(text, expr.type)
 
     def index(self, operand: Code, expr: Call) -> Code:
         key_expr = expr.args[1]
-        key = self.write(key_expr)
-        if is_constant(key_expr) or not is_attribute(key_expr):
-            self.charge(1)
         self.raises = True
+        if is_constant(key_expr):
+            check_qualifier(constant_value(key_expr))
+        if t.is_optional(operand.type):
+            return self.optional_index(operand, expr)
+        key = self.write(key_expr)
+        # a key that is a path is charged for as such
+        charged = is_attribute(key_expr) and not is_constant(key_expr)
+        if expr.function == "_[?_]":
+            code = self.optional_step(self.value(operand), self.value(key), expr.type)
+            if charged:
+                self.emit("c -= 1")
+            return code
+        if not charged:
+            self.charge(1)
         decl = operand.decl
-        if expr.function == "_[?_]" or t.is_optional(operand.type):
-            text = self.let(f"optional_get({self.value(operand)}, {self.value(key)})")
-            if expr.function == "_[?_]":
-                self.emit(f"c += ({text} is not NONE) - 1")
-            return Code(text, expr.type)
         if decl is None or decl.element is None or key.type.kind not in ("int", "string"):
             return Code(self.let(f"get({self.value(operand)}, {self.value(key)})"), expr.type)
         name = self.constant(decl.element, "D")
@@ -212,11 +225,29 @@ class ExpressionWriter(Writer):
         text = self.let(f"{operand.text}.get({key.text}, MISSING)")
         return self.read(decl.element, text, f"read_entry({name}, {text}, {key.text})")
 
+    def optional_index(self, operand: Code, expr: Call) -> Code:
+        """An index of an optional: the key is evaluated only if there is something to look into."""
+        key_expr = expr.args[1]
+        result = self.let("NONE")
+        self.open(f"if {operand.text}.item is not MISSING:")
+        key = self.write(key_expr)
+        code = self.optional_step(operand.text, self.value(key), expr.type)
+        if is_attribute(key_expr) and not is_constant(key_expr):
+            self.emit("c -= 1")
+        self.emit(f"{result} = {code.text}")
+        self.close()
+        return code._replace(text=result)
+
     def presence(self, expr: Select) -> Code:
         """has(operand.field)."""
         operand = self.attribute(expr.operand, base=0)
-        self.charge(1)
         decl = operand.decl
+        if decl is None and t.is_optional(operand.type):
+            self.raises = True
+            result = self.let(f"has({operand.text}, {expr.field!r})")
+            self.emit(f"c += {result}")
+            return Code(result, t.BOOL)
+        self.charge(1)
         if decl is not None and decl.kind == "object":
             return Code(f"({operand.text}.get({decl.known_field(expr.field).name!r}) is not None)", t.BOOL)
         if decl is not None and decl.kind == "map":
@@ -316,7 +347,7 @@ class ExpressionWriter(Writer):
         if isinstance(entry.key, Literal) and entry.key.value.__class__ is not bool:
             key = self.literal(map_key(entry.key.value), entry.key.type).text
         elif entry.key.type.kind != "string":
-            key = f"checked_key({key})"
+            key = f"map_key({key})"
             self.raises = True
         text = self.write_value(entry.value)
         if entry.optional:

@@ -53,12 +53,12 @@ class CallWriter(ExpressionWriter):
     def general_call(self, expr: Call) -> Code:
         """Call the implementation of the overload, or have it chosen by the arguments at run time."""
         exprs = [expr.target, *expr.args] if expr.target is not None else expr.args
-        if _compares_itself(expr.overloads):
+        exact = len(expr.overloads) == 1 and not any(is_dyn(each.type) for each in exprs)
+        if compares_itself(expr):
             args = self.list_arguments(exprs)
         else:
             args = [self.write_value(each) for each in exprs]
         self.raises = True
-        exact = len(expr.overloads) == 1 and not any(is_dyn(each.type) for each in exprs)
         function = implementation(expr.overloads[0]) if exact else dispatcher(expr.function, expr.target is not None)
         result = self.let(f"{self.constant(function, 'F')}({', '.join(args)})")
         self.charge_call(expr, args, result)
@@ -73,6 +73,8 @@ class CallWriter(ExpressionWriter):
         self.close(counts=True)
         self.emit("except ERRORS:")
         self.emit("    raise EvaluationPanic(NO_LIST)")
+        if any(is_dyn(each.type) for each in exprs):
+            self.emit(f"check_list({args[0]})")
         return args
 
     def charge_call(self, expr: Call, args: list[str], result: str) -> None:
@@ -284,8 +286,11 @@ class CallWriter(ExpressionWriter):
         return Code(self.value(code), expr.type)
 
 
-def _compares_itself(overloads: tuple[str, ...]) -> bool:
-    return any(each == "list_distinct" or each.endswith(("_sort", "_sortByAssociatedKeys")) for each in overloads)
+def compares_itself(expr: Expr) -> bool:
+    """Whether a call is one of a function that compares a list's elements with each other."""
+    if not isinstance(expr, Call) or len(expr.overloads) != 1:
+        return False
+    return expr.overloads[0] == "list_distinct" or expr.overloads[0].endswith(("_sort", "_sortByAssociatedKeys"))
 
 
 _Special = Callable[[CallWriter, Call], Code | None]

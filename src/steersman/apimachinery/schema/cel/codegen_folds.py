@@ -11,7 +11,7 @@ from __future__ import annotations
 from steersman.apimachinery.schema.cel import types as t
 from steersman.apimachinery.schema.cel.ast import Call, Comprehension, Expr, Ident, ListExpr, MapExpr, walk
 from steersman.apimachinery.schema.cel.codegen import CONTAINERS, LIST_COST
-from steersman.apimachinery.schema.cel.codegen_calls import CallWriter
+from steersman.apimachinery.schema.cel.codegen_calls import CallWriter, compares_itself
 from steersman.apimachinery.schema.cel.constants import is_constant
 from steersman.apimachinery.schema.cel.schema_types import Decl
 from steersman.apimachinery.schema.cel.types import Type
@@ -48,6 +48,9 @@ class FoldWriter(CallWriter):
         """A variable that is computed once, if it is used at all."""
         if not any(isinstance(node, Ident) and node.name == expr.accumulator for node in walk(expr.result)):
             return self.write(expr.result)
+        if compares_itself(expr.result):
+            (name,) = self.list_arguments([expr.initial])
+            return self.within({expr.accumulator: Code(name, expr.initial.type)}, expr.result)
         code = self.write(expr.initial)
         name = self.let(code.text, "x")
         return self.within({expr.accumulator: code._replace(text=name)}, expr.result)
@@ -151,8 +154,8 @@ class FoldWriter(CallWriter):
             (level + 1, "break"),
         ]
         self.end(f"{error} = {error} or x")
-        self.emit(f"if {error} and {result if every else f'not {result}'}: raise {error}")
         self.charge(1)
+        self.emit(f"if {error} and {result if every else f'not {result}'}: raise {error}")
         self.raises = True
         return Code(result, t.BOOL)
 
@@ -169,8 +172,8 @@ class FoldWriter(CallWriter):
             (self.indent + 2, "c += 2"),
         ]
         self.end(f"{error} = x")
-        self.emit(f"if {error}: raise {error}")
         self.charge(2)
+        self.emit(f"if {error}: raise {error}")
         self.raises = True
         return Code(f"({count} == 1)", t.BOOL)
 
@@ -201,8 +204,8 @@ class FoldWriter(CallWriter):
         # an error of the condition replaces the one before, others do not
         replaces = "" if condition is None else f" if {judging} or not {error} else {error}"
         self.end(f"{error} = {error} or x" if condition is None else f"{error} = x{replaces}")
-        self.emit(f"if {error}: raise {error}")
         self.charge(1)
+        self.emit(f"if {error}: raise {error}")
         self.raises = True
         return Code(result, expr.type)
 

@@ -10,7 +10,7 @@ from typing import Any
 from steersman.apimachinery.schema.cel.ast import Call, Expr, Ident, ListExpr, Literal, MapExpr, Select
 from steersman.apimachinery.schema.cel.dispatch import dispatcher
 from steersman.apimachinery.schema.cel.library import implementation
-from steersman.apimachinery.schema.cel.values import checked_key
+from steersman.apimachinery.schema.cel.values import map_key
 
 _CONVERSIONS = frozenset(["bool", "bytes", "double", "duration", "dyn", "int", "string", "timestamp", "type", "uint"])
 
@@ -44,7 +44,7 @@ def constant_value(expr: Expr) -> Any:
     if isinstance(expr, ListExpr):
         return list(map(constant_value, expr.elements))
     if isinstance(expr, MapExpr):
-        return {checked_key(constant_value(entry.key)): constant_value(entry.value) for entry in expr.entries}
+        return {map_key(constant_value(entry.key)): constant_value(entry.value) for entry in expr.entries}
     assert isinstance(expr, Call)
     argument = expr.args[0]
     exact = len(expr.overloads) == 1 and argument.type.kind != "dyn"

@@ -30,7 +30,9 @@ _UNGUARDED = frozenset({"contains", "startsWith", "endsWith"})
 _COUNTED = frozenset({"flatten"})
 _RECEIVERS = frozenset({str, Timestamp, Duration})
 # functions with one implementation for all kinds of arguments that have a trait
-_SINGLETONS = frozenset({"size", "matches", "type", "dyn"})
+_SINGLETONS = frozenset({"size", "matches", "type", "dyn", "sort", "@sortByAssociatedKeys"})
+# such for lists, of whatever elements
+_LISTS = frozenset({"sort", "@sortByAssociatedKeys"})
 
 
 @cache
@@ -39,6 +41,8 @@ def dispatcher(function: str, member: bool) -> Function:
     overloads = [overload for overload in functions()[function] if overload.member == member]
 
     def call(*args: Any) -> Any:
+        if function in _LISTS and is_list(args[0]):
+            return implementation(overloads[0].id)(*args)
         for overload in overloads:
             if _fits(overload, args, function in _COUNTED):
                 return implementation(overload.id)(*args)

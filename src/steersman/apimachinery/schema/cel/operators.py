@@ -29,6 +29,8 @@ from steersman.apimachinery.schema.cel.values import (
 _INTEGERS = frozenset({int, Uint})
 _NUMBERS = _INTEGERS | {float}
 _ORDERED = (str, bytes, bool, Duration, Timestamp)
+ORDERED = frozenset({*_ORDERED, *_NUMBERS})
+"""The kinds of values that have an order."""
 
 
 def equal(left: Any, right: Any) -> bool:

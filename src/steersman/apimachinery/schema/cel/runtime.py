@@ -36,22 +36,37 @@ from steersman.apimachinery.schema.cel.schema_types import Decl
 from steersman.apimachinery.schema.cel.values import (
     MISSING,
     NONE,
+    Duration,
     Optional,
+    Timestamp,
+    Uint,
     actual_size,
-    checked_key,
+    check_qualifier,
     find,
     get,
+    go_type,
     is_list,
     is_map,
     items_of,
+    map_key,
     pairs_of,
     show,
+    type_of,
 )
 
 ERRORS: Final = (CelError, TypeError, AttributeError)
 """What the code absorbs: a value of another kind than its schema says (a null, say) surfaces as Python's own error."""
 
 _NO_LIST = "internal error: interface conversion: *types.Err is not traits.Lister: missing method Add"
+_ADDABLE = frozenset({str, int, Uint, float, bytes, Duration, Timestamp})
+
+
+def check_list(value: Any) -> None:
+    """See that a value is a list where upstream takes it for one."""
+    if not is_list(value):
+        missing = "Contains" if value.__class__ in _ADDABLE else "Add"
+        words = f"interface conversion: {go_type(value)} is not traits.Lister: missing method {missing}"
+        raise EvaluationPanic(f"internal error: {words}")
 
 
 def has(container: Any, name: str) -> bool:
@@ -67,6 +82,7 @@ def optional_get(container: Any, key: Any) -> Optional:
         if container.item is MISSING:
             return container
         container = container.item
+    check_qualifier(key)
     if not is_map(container) and not is_list(container):
         return NONE
     value = find(container, key)
@@ -94,15 +110,14 @@ def set_optional(entries: dict[Any, Any], key: Any, value: Any) -> None:
 
 def insert_key(entries: dict[Any, Any], key: Any, value: Any) -> None:
     """Add an entry to the map that a macro builds."""
-    held = checked_key(key)
-    if held in entries:
+    if find(entries, key) is not MISSING:
         raise CelError(f"insert failed: key {show(key)} already exists")
-    entries[held] = value
+    entries[map_key(key)] = value
 
 
 def insert_all(entries: dict[Any, Any], added: Any) -> None:
     if not is_map(added):
-        raise no_such_overload("cel.@mapInsert")
+        raise no_such_overload("cel.@mapInsert", ["map", type_of(added).name])
     for key, value in pairs_of(added):
         insert_key(entries, key, value)
 
@@ -119,8 +134,8 @@ NAMES: Final[dict[str, Any]] = {
         actual_size,
         add,
         append_optional,
+        check_list,
         checked_int,
-        checked_key,
         contains,
         convert,
         divide,
@@ -135,6 +150,7 @@ NAMES: Final[dict[str, Any]] = {
         less,
         less_equal,
         logical_not,
+        map_key,
         modulo,
         multiply,
         negate,

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import re
 from calendar import monthrange
-from datetime import UTC, datetime, timedelta, timezone, tzinfo
+from datetime import UTC, datetime, timedelta, tzinfo
 from zoneinfo import ZoneInfo
 
 from steersman.apimachinery.schema.cel.errors import CelError
@@ -168,17 +168,22 @@ def in_zone(value: Timestamp, zone: str = "UTC") -> tuple[datetime, int]:
     The calendar repeats after 400 years: so it is the same where the year in that zone is 0 or 10000. Raises CelError
     for an unknown zone.
     """
+    where = _zone(zone)
     seconds = value.nanos // SECOND
+    if isinstance(where, int):
+        seconds += 60 * where
+        where = UTC
     shift = 0
     if not _EARLIEST <= seconds <= _LATEST:
-        shift = -1 if seconds < 0 else 1
+        shift = (seconds - _LATEST) // _CYCLE + 1
         seconds -= shift * _CYCLE
     moment = datetime(1970, 1, 1, tzinfo=UTC) + timedelta(seconds=seconds)
-    return moment.astimezone(_zone(zone)), 400 * shift
+    return moment.astimezone(where), 400 * shift
 
 
-def _zone(name: str) -> tzinfo:
-    if name in ("", "UTC"):
+def _zone(name: str) -> tzinfo | int:
+    """A zone, or an offset in minutes; any is allowed."""
+    if name in ("", "UTC", "Local"):
         return UTC
     hours, colon, minutes = name.partition(":")
     if not colon:
@@ -186,11 +191,7 @@ def _zone(name: str) -> tzinfo:
             return ZoneInfo(name)
         except (KeyError, ValueError, OSError):
             raise CelError(f"unknown time zone {name}") from None
-    offset = _integer(hours) * 60 + (-_integer(minutes) if name[0] == "-" else _integer(minutes))
-    try:
-        return timezone(timedelta(minutes=offset))
-    except ValueError:
-        raise CelError(f"unknown time zone {name}") from None
+    return _integer(hours) * 60 + (-_integer(minutes) if name[0] == "-" else _integer(minutes))
 
 
 def _integer(text: str) -> int:

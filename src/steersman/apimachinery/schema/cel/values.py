@@ -1,6 +1,7 @@
 """Values while an expression runs.
 
-int, float, str, bytes, bool, None, list and dict stand for themselves; a dict holds its boolean keys as `BoolKey`.
+int, float, str, bytes, bool, None, list and dict stand for themselves; a dict holds keys that are neither texts nor
+integers as `Key`.
 The other kinds of values have classes here, or in `objects` (data with a schema) and `library`.
 
 Source: cel-go `common/types`.
@@ -11,7 +12,7 @@ from __future__ import annotations
 from typing import Any, Final
 
 from steersman.apimachinery.schema.cel import types as t
-from steersman.apimachinery.schema.cel.errors import CelError, no_such_overload
+from steersman.apimachinery.schema.cel.errors import CelError, EvaluationPanic, no_such_overload
 from steersman.apimachinery.schema.cel.literals import INT_MAX, INT_MIN
 
 SECOND: Final = 1_000_000_000
@@ -32,26 +33,40 @@ class Missing:
 MISSING: Final = Missing()
 
 
-class BoolKey:
-    """A boolean as a dict's key; True itself would be the same key as 1."""
+class Key:
+    """A key of a dict that Python would take for another one: True and 1.0 and 1 are different keys."""
 
-    __slots__ = ("value",)
+    __slots__ = ("_token", "value")
 
-    def __init__(self, value: bool) -> None:
+    def __init__(self, value: Any, token: object) -> None:
         self.value = value
+        self._token = token
+
+    def __eq__(self, other: object) -> bool:
+        return other.__class__ is Key and self._token == other._token  # type: ignore[attr-defined]
+
+    def __hash__(self) -> int:
+        return hash(self._token)
 
 
-_BOOL_KEYS = {True: BoolKey(True), False: BoolKey(False)}
+_BOOL_KEYS = {True: Key(True, (bool, True)), False: Key(False, (bool, False))}
 
 
 def map_key(key: Any) -> Any:
-    """How a dict holds a key."""
-    return _BOOL_KEYS[key] if key.__class__ is bool else key
+    """How a dict holds a key. Lists, maps and the like are keys by identity, as upstream has it."""
+    kind = key.__class__
+    if kind is str or kind is int:
+        return key
+    if kind is bool:
+        return _BOOL_KEYS[key]
+    if kind is bytes:
+        raise EvaluationPanic("internal error: runtime error: hash of unhashable type types.Bytes")
+    return Key(key, (kind, key if kind in _KEYS_BY_VALUE or getattr(key, "comparable", False) else id(key)))
 
 
 def key_value(key: Any) -> Any:
     """The key that a dict holds as `key`."""
-    return key.value if key.__class__ is BoolKey else key
+    return key.value if key.__class__ is Key else key
 
 
 class Duration:
@@ -65,7 +80,7 @@ class Duration:
     @classmethod
     def checked(cls, nanos: int) -> Duration:
         if not INT_MIN <= nanos <= INT_MAX:
-            raise CelError("duration overflow")
+            raise CelError("integer overflow")
         return cls(nanos)
 
     def __eq__(self, other: object) -> bool:
@@ -124,6 +139,7 @@ class ListLike:
     """A list that is no Python list; `items()` gives its elements as values."""
 
     __slots__ = ()
+    go_type = "*common.unstructuredList"
 
     def items(self) -> list[Any]:
         raise NotImplementedError
@@ -145,6 +161,7 @@ class MapLike:
     """A map that is no Python dict."""
 
     __slots__ = ()
+    go_type = "*common.unstructuredMap"
 
     def find(self, key: Any) -> Any:
         """The value at a key, or MISSING."""
@@ -161,10 +178,12 @@ class MapLike:
 
 
 class Opaque:
-    """A value of a library's type; `sized` tells whether it has a size for cost accounting."""
+    """A value of a library's type; `comparable` tells whether equal ones are the same key of a map."""
 
     __slots__ = ()
     cel_type: t.Type = t.DYN
+    go_type = "types.Object"
+    comparable = False
 
     def equals(self, other: Any) -> bool:
         if other.__class__ is not self.__class__:
@@ -195,16 +214,22 @@ _TYPES: dict[type, t.Type] = {
 }
 
 
+_KEYS_BY_VALUE = frozenset({Uint, float, type(None), Duration, Timestamp, t.Type})
+_QUALIFIERS = frozenset({str, int, Uint, float, bool})
 _GO_NAMES = {
-    bool: "Bool",
-    int: "Int",
-    Uint: "Uint",
-    float: "Double",
-    str: "String",
-    bytes: "Bytes",
-    type(None): "Null",
-    Duration: "Duration",
-    Timestamp: "Timestamp",
+    bool: "types.Bool",
+    int: "types.Int",
+    Uint: "types.Uint",
+    float: "types.Double",
+    str: "types.String",
+    bytes: "types.Bytes",
+    type(None): "types.Null",
+    list: "*types.baseList",
+    dict: "*types.baseMap",
+    Duration: "types.Duration",
+    Timestamp: "types.Timestamp",
+    Optional: "*types.Optional",
+    t.Type: "*types.Type",
 }
 
 
@@ -238,13 +263,12 @@ def items_of(value: Any) -> list[Any]:
         return value.items()
     if isinstance(value, MapLike):
         return value.keys()
-    raise CelError(f"got '{_go_type(value)}', expected iterable type")
+    raise CelError(f"got '{go_type(value)}', expected iterable type")
 
 
-def _go_type(value: Any) -> str:
+def go_type(value: Any) -> str:
     """Upstream's own name for the type of a value."""
-    name = {Optional: "*types.Optional", t.Type: "*types.Type"}.get(value.__class__)
-    return name or f"types.{_GO_NAMES.get(value.__class__, 'Object')}"
+    return _GO_NAMES.get(value.__class__) or str(value.go_type)
 
 
 def pairs_of(value: Any) -> list[tuple[Any, Any]]:
@@ -255,7 +279,7 @@ def pairs_of(value: Any) -> list[tuple[Any, Any]]:
         return [(key_value(key), item) for key, item in value.items()]
     if isinstance(value, MapLike):
         return [(key, value.find(key)) for key in value.keys()]  # noqa: SIM118 (no mapping)
-    raise CelError(f"unsupported comprehension range type: {_go_type(value)}")
+    raise CelError(f"unsupported comprehension range type: {go_type(value)}")
 
 
 def find(container: Any, key: Any) -> Any:
@@ -264,32 +288,43 @@ def find(container: Any, key: Any) -> Any:
     Keys of different number types that are equal are one key.
     """
     if container.__class__ is dict:
-        if key.__class__ is float:
-            if not key.is_integer():
-                return MISSING
-            key = int(key)
-        if is_list(key) or is_map(key):
-            return MISSING
-        return container.get(map_key(key), MISSING)
+        return _find_key(container, key)
     if isinstance(container, MapLike):
         return container.find(key)
     if is_list(container):
         items = items_of(container)
-        index = list_index(key)
+        index = list_index(key, plain=container.__class__ is list)
         return items[index] if 0 <= index < len(items) else MISSING
     return MISSING
 
 
-def checked_key(key: Any) -> Any:
-    """How a dict holds a key; lists and maps are no keys."""
-    if is_list(key) or is_map(key):
-        raise CelError("unsupported key type")
-    return map_key(key)
+def _find_key(container: dict[Any, Any], key: Any) -> Any:
+    kind = key.__class__
+    found = container.get(map_key(key), MISSING)
+    if found is not MISSING or kind is str:
+        return found
+    if kind is float and key.is_integer():
+        found = container.get(int(key), MISSING)
+    elif kind is Uint:
+        return container.get(int(key), MISSING)
+    if found is MISSING and (kind is int or kind is float) and key >= 0 and key == int(key):
+        return container.get(map_key(Uint(key)), MISSING)
+    return found
 
 
-def list_index(key: Any) -> int:
-    """A list index: an integer, or a number that is one."""
-    if key.__class__ is int or key.__class__ is Uint:
+def check_qualifier(key: Any) -> None:
+    """See that a value may be an index or key at all. Raises CelError."""
+    if key.__class__ not in _QUALIFIERS:
+        raise CelError(f"invalid qualifier type: {go_type(key)}")
+
+
+def list_index(key: Any, *, plain: bool = True) -> int:
+    """A list index: an integer, or for lists that are no data a number that is one."""
+    if key.__class__ is int:
+        return int(key)
+    if not plain and (key.__class__ is Uint or (key.__class__ is float and key.is_integer())):
+        raise CelError(f"unsupported index: {show(key)}")
+    if key.__class__ is Uint:
         return int(key)
     if key.__class__ is float:
         if key.is_integer():
@@ -300,6 +335,8 @@ def list_index(key: Any) -> int:
 
 def get(container: Any, key: Any) -> Any:
     """`container[key]`; a missing key or index is an error."""
+    if key.__class__ not in _QUALIFIERS:
+        check_qualifier(key)
     if container.__class__ is Optional:
         if container.item is MISSING:
             return container

@@ -28,6 +28,7 @@ class NamedFormat(Opaque):
     check: Callable[[str], list[str]]
     regex_size: int
     cel_type = t.NAMED_FORMAT
+    go_type = "*cel.Format"
 
     def equals(self, other: object) -> bool:
         if not isinstance(other, NamedFormat):

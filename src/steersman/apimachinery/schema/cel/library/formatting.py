@@ -201,7 +201,7 @@ def _is_finite(number: float) -> bool:
 
 
 def _fixed(number: float, places: int) -> str:
-    return f"{number:,.{places}f}" if _is_finite(number) else _not_finite(number)
+    return f"{number:,.{places % 256}f}" if _is_finite(number) else _not_finite(number)
 
 
 def _scientific(number: float, width: int) -> str:
@@ -221,6 +221,11 @@ def _plain(value: Any) -> str:
     if is_map(value):
         entries = sorted((_nested_key(key), _nested(item)) for key, item in pairs_of(value))
         return "{" + ", ".join(f"{key}:{item}" for key, item in entries) + "}"
+    if value.__class__ is bytes:
+        try:
+            return to_text(value)
+        except CelError as error:
+            raise FormatError(f'error during formatting: could not convert argument "{error}" to string') from None
     return "null" if value is None else to_text(value)
 
 

@@ -11,10 +11,12 @@ from typing import Any
 
 from steersman.apimachinery.schema.cel.errors import CelError, no_such_overload
 from steersman.apimachinery.schema.cel.library import Function
-from steersman.apimachinery.schema.cel.operators import add, compare, contains, equal
+from steersman.apimachinery.schema.cel.operators import ORDERED, add, compare, contains, equal
 from steersman.apimachinery.schema.cel.values import Duration, Uint, is_list, items_of
 
 _MAX_RANGE = 10_000_000
+_INSERTION_SORT = 12
+"""Up to this size Go sorts by insertion, which is to be seen where elements have no order."""
 
 
 def _equal_or_not(left: Any, right: Any) -> bool:
@@ -26,7 +28,23 @@ def _equal_or_not(left: Any, right: Any) -> bool:
 
 def _is_sorted(items: Any) -> bool:
     values = items_of(items)
-    return all(compare(left, right) <= 0 for left, right in pairwise(values))
+    _check_ordered(values)
+    return all(_order(left, right) <= 0 for left, right in pairwise(values))
+
+
+def _order(left: Any, right: Any) -> int:
+    """-1, 0 or 1; also 0 for what has no order, as NaN or values of two types: upstream overlooks this here."""
+    try:
+        return compare(left, right)
+    except CelError:
+        return 0
+
+
+def _check_ordered(values: list[Any]) -> None:
+    """See that values are of kinds that have an order."""
+    for value in values:
+        if value.__class__ not in ORDERED:
+            raise no_such_overload()
 
 
 def _sum_from(zero: Any) -> Function:
@@ -44,9 +62,10 @@ def _extreme(name: str, sign: int) -> Function:
         values = items_of(items)
         if not values:
             raise CelError(f"{name} called on empty list")
+        _check_ordered(values)
         result = values[0]
         for value in values[1:]:
-            if compare(value, result) == sign:
+            if _order(result, value) == -sign:
                 result = value
         return result
 
@@ -98,10 +117,20 @@ def _sort_by(items: Any, keys: Any) -> Any:
     if len(values) != len(order):
         words = "expected a list of the same size as the associated keys list, but got"
         raise CelError(f"@sortByAssociatedKeys() {words} {len(values)} and {len(order)} elements respectively")
+    if order and order[0].__class__ not in ORDERED:
+        raise CelError("list elements must be comparable")
     if len({key.__class__ for key in order}) > 1:
         raise CelError("list elements must have the same type")
-    by_key = cmp_to_key(compare)
-    return [values[index] for index in sorted(range(len(values)), key=lambda index: by_key(order[index]))]
+    by_key = cmp_to_key(_order)
+    if len(values) > _INSERTION_SORT:
+        return [values[index] for index in sorted(range(len(values)), key=lambda index: by_key(order[index]))]
+    indexes: list[int] = []
+    for index in range(len(values)):
+        at = index
+        while at and _order(order[index], order[indexes[at - 1]]) < 0:
+            at -= 1
+        indexes.insert(at, index)
+    return [values[index] for index in indexes]
 
 
 def _range(size: int) -> list[int]:

@@ -27,6 +27,8 @@ class Ip(Opaque):
 
     address: Address
     cel_type = t.IP
+    go_type = "cel.IP"
+    comparable = True
 
     def cost_size(self) -> int:
         return self.address.max_prefixlen // 8
@@ -39,6 +41,8 @@ class Cidr(Opaque):
     address: Address
     bits: int
     cel_type = t.CIDR
+    go_type = "cel.CIDR"
+    comparable = True
 
     def cost_size(self) -> int:
         return (self.bits + 7) // 8
@@ -53,6 +57,7 @@ class Url(Opaque):
 
     url: GoUrl
     cel_type = t.URL
+    go_type = "cel.URL"
 
     def equals(self, other: Any) -> bool:
         if other.__class__ is not Url:

@@ -23,6 +23,8 @@ _PARTS = re.compile(r"([+-]?)0*([0-9]*)\.?([0-9]*)(.*)", re.DOTALL)
 _EXPONENTS = {"n": -9, "u": -6, "m": -3, "": 0, "k": 3, "M": 6, "G": 9, "T": 12, "P": 15, "E": 18}
 _BINARY = {"Ki": 10, "Mi": 20, "Gi": 30, "Ti": 40, "Pi": 50, "Ei": 60}
 _DIGITS = 18
+_MAX_SHIFT = 10_000
+"""Most powers of ten between quantities that are added: each is a digit of the sum."""
 
 
 class _Small(NamedTuple):
@@ -37,15 +39,17 @@ class _Small(NamedTuple):
         if not self.value:
             return other
         scale = min(self.scale, other.scale)
+        if max(self.scale, other.scale) - scale > _DIGITS:
+            return None
         mine, theirs = self.value * 10 ** (self.scale - scale), other.value * 10 ** (other.scale - scale)
         fits = all(INT_MIN <= each <= INT_MAX for each in (mine, theirs, mine + theirs))
         return _Small(mine + theirs, scale) if fits else None
 
     def whole(self) -> int | None:
         """The amount as an integer, if it has no fraction by its scale and fits 64 bits."""
-        if self.scale < 0:
+        if self.scale < 0 or (self.value and self.scale > _DIGITS):
             return None
-        total = self.value * 10**self.scale
+        total = self.value and self.value * 10**self.scale
         return total if INT_MIN <= total <= INT_MAX else None
 
 
@@ -56,6 +60,7 @@ class QuantityValue(Opaque):
     amount: quantity.Quantity
     small: _Small | None
     cel_type = t.QUANTITY
+    go_type = "cel.Quantity"
 
     def equals(self, other: object) -> bool:
         if not isinstance(other, QuantityValue):
@@ -104,6 +109,8 @@ def _compare(left: QuantityValue, right: QuantityValue) -> int:
 def _add(left: QuantityValue, right: QuantityValue) -> QuantityValue:
     a, b = left.amount, right.amount
     low = min(a.scale, b.scale)
+    if max(a.scale, b.scale) - low > _MAX_SHIFT:
+        raise CelError("quantities are too far apart to be added")
     total = a.unscaled * 10 ** (a.scale - low) + b.unscaled * 10 ** (b.scale - low)
     small = left.small.plus(right.small) if left.small is not None and right.small is not None else None
     return QuantityValue(quantity.Quantity(total, low, a.format if a.unscaled else b.format), small)

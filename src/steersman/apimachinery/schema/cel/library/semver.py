@@ -12,7 +12,7 @@ from steersman._util.gotext import quote
 from steersman.apimachinery.schema.cel import types as t
 from steersman.apimachinery.schema.cel.errors import CelError
 from steersman.apimachinery.schema.cel.library import Function
-from steersman.apimachinery.schema.cel.literals import UINT_MAX
+from steersman.apimachinery.schema.cel.literals import INT_MAX, UINT_MAX
 from steersman.apimachinery.schema.cel.values import Opaque
 
 _DIGITS = frozenset("0123456789")
@@ -27,6 +27,7 @@ class SemverValue(Opaque):
     pre: tuple[str, ...]
     build: tuple[str, ...]
     cel_type = t.SEMVER
+    go_type = "cel.Semver"
 
     def equals(self, other: Any) -> bool:
         if not isinstance(other, SemverValue):
@@ -132,6 +133,11 @@ def _compare_pre(left: str, right: str) -> int:
     return _sign(left, right)
 
 
+def _signed(value: int) -> int:
+    """A 64-bit number read as a signed one."""
+    return value - 2**64 if value > INT_MAX else value
+
+
 OVERLOADS: dict[str, Function] = {
     "string_to_semver": _from_text,
     "string_bool_to_semver": _from_text,
@@ -140,7 +146,7 @@ OVERLOADS: dict[str, Function] = {
     "semver_is_greater_than": lambda left, right: _compare(left, right) == 1,
     "semver_is_less_than": lambda left, right: _compare(left, right) == -1,
     "semver_compare_to": _compare,
-    "semver_major": lambda version: version.numbers[0],
-    "semver_minor": lambda version: version.numbers[1],
-    "semver_patch": lambda version: version.numbers[2],
+    "semver_major": lambda version: _signed(version.numbers[0]),
+    "semver_minor": lambda version: _signed(version.numbers[1]),
+    "semver_patch": lambda version: _signed(version.numbers[2]),
 }

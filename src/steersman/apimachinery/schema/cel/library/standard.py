@@ -28,10 +28,11 @@ from steersman.apimachinery.schema.cel.types import Type
 from steersman.apimachinery.schema.cel.values import SECOND, Duration, Timestamp, Uint, type_of
 
 _MIN_SECONDS, _MAX_SECONDS = -62135596800, 253402300799
+_DEC, _HEX = "[0-9](?:_?[0-9])*", "[0-9a-f](?:_?[0-9a-f])*"
 _FLOAT = re.compile(
-    r"[+-]?(?:inf|infinity|nan|(?:[0-9]+\.?[0-9]*|\.[0-9]+)(?:e[+-]?[0-9]+)?)", re.IGNORECASE | re.ASCII
+    rf"[+-]?(?:inf|infinity|nan|(?:{_DEC}\.?(?:{_DEC})?|\.{_DEC})(?:e[+-]?{_DEC})?)", re.IGNORECASE | re.ASCII
 )
-_HEX_FLOAT = re.compile(r"[+-]?0x(?:[0-9a-f]+\.?[0-9a-f]*|\.[0-9a-f]+)p[+-]?[0-9]+", re.IGNORECASE | re.ASCII)
+_HEX_FLOAT = re.compile(rf"[+-]?0x_?(?:{_HEX}\.?(?:{_HEX})?|\.{_HEX})p[+-]?{_DEC}", re.IGNORECASE | re.ASCII)
 _TRUE = frozenset({"1", "t", "T", "TRUE", "true", "True"})
 _FALSE = frozenset({"0", "f", "F", "FALSE", "false", "False"})
 
@@ -67,7 +68,7 @@ def string_to_uint(text: str) -> Uint:
 
 def string_to_double(text: str) -> float:
     if _HEX_FLOAT.fullmatch(text):
-        value = float.fromhex(text)
+        value = _from_hex(text)
     elif _FLOAT.fullmatch(text):
         value = float(text)
     else:
@@ -75,6 +76,13 @@ def string_to_double(text: str) -> float:
     if value in (float("inf"), float("-inf")) and "inf" not in text.lower():
         raise conversion_error(text, t.DOUBLE)
     return value
+
+
+def _from_hex(text: str) -> float:
+    try:
+        return float.fromhex(text.replace("_", ""))
+    except OverflowError:
+        raise conversion_error(text, t.DOUBLE) from None
 
 
 def string_to_bool(text: str) -> bool:
