@@ -61,10 +61,10 @@ class _Builder:
         self.spec, self.names = crd["spec"], crd["status"]["acceptedNames"]
         self.group = self.spec["group"]
         self.cache = cache
-        self.revision = revision
         self.terminating = terminating
         self.storage = next(version["name"] for version in self.spec["versions"] if version["storage"])
         self.pipelines = {version["name"]: self._pipeline(version) for version in self.spec["versions"]}
+        self.fresh_after = None if _fills_status(self.pipelines[self.storage]) else revision
         self.views = {v["name"]: from_crd(_schema(v), object_meta_view()) for v in self.spec["versions"]}
         self.versions = _Versions(self.group, self.views)
         self.normalise = _normaliser(self.group, self.storage, self.pipelines)
@@ -86,7 +86,7 @@ class _Builder:
             namespaced=self.spec["scope"] == "Namespaced",
             custom=True,
             cache=self.cache,
-            view=View(self.normalise, self.revision, None if is_storage else self._converter(gvk)),
+            view=View(self.normalise, self.fresh_after, None if is_storage else self._converter(gvk)),
             strategy=self._strategy(CustomStrategy, gvk, subresources, scale),
             verbs=_READ_AND_DELETE if self.terminating else VERBS,
             columns=columns(version.get("additionalPrinterColumns")),
@@ -130,6 +130,12 @@ class _Builder:
             has_status="status" in subresources,
             scale=scale,
         )
+
+
+def _fills_status(pipeline: SchemaPipeline) -> bool:
+    """Whether objects get a status when they are read: creation drops it after defaults are filled in."""
+    status = pipeline.node.properties.get("status")
+    return status is not None and status.default is not None
 
 
 def _schema(version: Object) -> Object | None:
