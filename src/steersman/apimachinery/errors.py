@@ -138,7 +138,7 @@ class ServerTimeout(ApiError):
 
 
 class StoreReadError(ApiError):
-    code, reason = 500, "StoreReadError"
+    code, reason = 500, "StorageReadError"
 
 
 class ServiceUnavailable(ApiError):

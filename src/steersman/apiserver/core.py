@@ -16,6 +16,7 @@ from steersman.apiserver.registry import Registry, WriteContext
 from steersman.apiserver.rest import Check, allow
 from steersman.apiserver.watchcache import Change, ResourceCache, WatchCache
 from steersman.apiserver.watching import WatchHub
+from steersman.apiserver.webhooks.caller import WebhookCaller
 from steersman.net.http import Response
 from steersman.store.interface import Compacted, Store, StoreError, StoreEvent
 
@@ -46,6 +47,7 @@ class Core:
     catalog: Catalog
     metrics: Metrics
     identity: Identity
+    webhooks: WebhookCaller
     hub: WatchHub = field(default_factory=WatchHub)
     authorize_create: Callable[[Exchange], Check] = field(default=lambda x: allow)
     checks: dict[str, Callable[[], str | None]] = field(default_factory=dict)

@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
+from functools import partial
 
 from steersman._util.keylock import KeyLocks
 from steersman.apimachinery.apply.managers import APPLY, Writer, restore_times
@@ -22,6 +23,7 @@ from steersman.apiserver.admission import Admission, Attributes
 from steersman.apiserver.authn.user import UserInfo
 from steersman.apiserver.scope import ResourceScope
 from steersman.apiserver.strategy import Object, Strategy
+from steersman.apiserver.unreadable import Unreadable
 from steersman.apiserver.watchcache import Entry
 from steersman.store.interface import CompareFailed, Store
 
@@ -81,7 +83,7 @@ class Registry:
         version = str(meta.get("resourceVersion") or "")
         rest.wipe_system_metadata(meta)
         if not ctx.applies:
-            _own(meta, strategy.track(None, obj, ctx.writer, ctx.now))
+            _own(meta, await scope.settled(lambda: strategy.track(None, obj, ctx.writer, ctx.now)))
         await self.admission.admit(
             Attributes("CREATE", scope, namespace, meta.get("name") or "", obj, None, ctx.user, ctx.dry_run)
         )
@@ -100,18 +102,18 @@ class Registry:
         ctx.warn(strategy.warnings(obj, None))
         if version.isdigit() and int(version):
             raise ApiError(_CREATE_WITH_VERSION)
-        stored = codec.encode_object(scope.to_storage(obj))
+        stored = codec.encode_object(await scope.settled(lambda: scope.to_storage(obj)))
         key = scope.key(namespace, name)
         existing = scope.cache.get(key)
         if existing is not None:
             raise self._exists(scope, name, existing)
         if ctx.dry_run:
-            return Entry(key, stored, 0, 0)
+            return await _answered(scope, Entry(key, stored, 0, 0))
         try:
             revision = await self.store.swap(scope.storage_key(key), 0, stored)
         except CompareFailed:
             raise self._exists(scope, name, scope.cache.get(key)) from None
-        return Entry(key, stored, revision, revision)
+        return await _answered(scope, Entry(key, stored, revision, revision))
 
     def _exists(self, scope: ResourceScope, name: str, existing: Entry | None) -> AlreadyExists:
         error = already_exists(scope.group, scope.resource, name)
@@ -143,7 +145,7 @@ class Registry:
                 existing = scope.cache.get(key)
                 if existing is None and not _may_create(strategy, ctx):
                     raise not_found(scope.group, scope.resource, name)
-                old = scope.view.tree(existing) if existing is not None else None
+                old = await _readable(scope, existing) if existing is not None else None
                 if uid:
                     _check_uid(scope, key, name, uid, old)
                 if existing is None or old is None:
@@ -151,7 +153,8 @@ class Registry:
                 if version and not self.admission.mutates:
                     rest.check_resource_version(scope, name, version, existing.revision, unconditional=True)
                 try:
-                    return await self._replace(scope, strategy, namespace, name, change, old, existing, ctx), False
+                    entry = await self._replace(scope, strategy, namespace, name, change, old, existing, ctx)
+                    return await _answered(scope, entry), False
                 except CompareFailed:
                     continue
 
@@ -173,7 +176,7 @@ class Registry:
                 raise _invalid(scope, strategy, obj, name, errors)
             ctx.warn(strategy.warnings(obj, old))
             obj = restore_times(old, obj)
-            stored = codec.encode_object(scope.to_storage(obj))
+            stored = codec.encode_object(await scope.settled(partial(scope.to_storage, obj)))
             return await self._store_update(scope, scope.key(namespace, name), existing, obj, stored, ctx)
 
     async def _proposed(
@@ -188,9 +191,10 @@ class Registry:
         ctx: WriteContext,
     ) -> Object:
         """What the client wants in place of `existing`, with its owners, after admission."""
-        obj = change(old)
+        obj = await scope.settled(lambda: change(old))
         if not ctx.applies and not ctx.owns:
-            _own(obj["metadata"], strategy.track(old, obj, ctx.writer, ctx.now))
+            managed = await scope.settled(lambda: strategy.track(old, obj, ctx.writer, ctx.now))
+            _own(obj["metadata"], managed)
         await self.admission.admit(
             Attributes("UPDATE", scope, namespace, name, obj, old, ctx.user, ctx.dry_run, ctx.subresource)
         )
@@ -226,7 +230,7 @@ class Registry:
         change: Callable[[Object | None], Object],
         ctx: WriteContext,
     ) -> tuple[Entry, bool]:
-        obj = change(None)
+        obj = await scope.settled(lambda: change(None))
         obj["metadata"].pop("resourceVersion", None)
         await ctx.authorize_create()
         return await self._create(scope, namespace, obj, ctx), True
@@ -243,8 +247,10 @@ class Registry:
                 existing = scope.cache.get(key)
                 if existing is None:
                     raise not_found(scope.group, scope.resource, name)
+                await scope.view.prepare([existing])
                 try:
-                    return await self._delete(scope, namespace, name, key, existing, options, ctx)
+                    entry, gone = await self._delete(scope, namespace, name, key, existing, options, ctx)
+                    return (entry if gone else await _answered(scope, entry)), gone
                 except CompareFailed:
                     continue
 
@@ -314,6 +320,26 @@ class Registry:
             revision = await self.store.swap(scope.storage_key(key), entry.revision, None)
             entry = Entry(key, stored, revision, existing.create_revision)
         return entry, True
+
+
+async def _readable(scope: ResourceScope, entry: Entry) -> Object:
+    """A new tree of what a write starts from."""
+    if scope.view.remote:
+        try:
+            await scope.view.prepare([entry])
+        except Unreadable as error:
+            raise error.of_write() from None
+    return scope.view.tree(entry)
+
+
+async def _answered(scope: ResourceScope, entry: Entry) -> Entry:
+    """What a write gives back, ready to be read."""
+    if scope.view.remote:
+        try:
+            await scope.view.prepare([entry])
+        except Unreadable as error:
+            raise error.of_answer() from None
+    return entry
 
 
 @contextmanager

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, Protocol, TypeVar
 
 from steersman._util.gotext import quote
 from steersman.apimachinery.codec import json as codec
@@ -17,25 +17,42 @@ from steersman.apiserver.strategy import Object, Strategy
 from steersman.apiserver.watchcache import Entry, ResourceCache
 
 Change = Callable[[Object], None]
+T = TypeVar("T")
 
 
 class View:
     """Stored objects as one version serves them.
 
-    `normalise` brings a decoded object that was stored in another version or under another schema into today's stored
-    form, in place; None when every stored object has it. Objects written after `fresh_after` have it too. `convert`
-    turns a stored object into a version that is not the stored one, in place.
+    `normalise` brings a decoded object that was stored in another version, or under another schema, into this version's
+    form, in place; None when every stored object has the stored form. Objects written after `fresh_after` in the
+    version `stored_as` have it too, and `convert` turns those into this version, if it is another, in place.
+    `is_stored` says that this version is the one that is stored. A `remote` view cannot convert by itself: entries are
+    prepared before they are read.
     """
 
+    remote = False
+
     def __init__(
-        self, normalise: Change | None = None, fresh_after: int | None = None, convert: Change | None = None
+        self,
+        normalise: Change | None = None,
+        fresh_after: int | None = None,
+        convert: Change | None = None,
+        stored_as: str = "",
     ) -> None:
         self.normalise = normalise
         self.fresh_after = fresh_after
         self.convert = convert
+        self.is_stored = convert is None
+        self._stored_as = stored_prefix(stored_as) if stored_as else b"{"
 
     def is_fresh(self, entry: Entry) -> bool:
-        return self.normalise is None or (self.fresh_after is not None and entry.revision > self.fresh_after)
+        if self.normalise is None:
+            return True
+        return (
+            self.fresh_after is not None
+            and entry.revision > self.fresh_after
+            and entry.stored.startswith(self._stored_as)
+        )
 
     def wire(self, entry: Entry) -> bytes:
         """The object's encoded form in this version."""
@@ -52,11 +69,38 @@ class View:
     def tree(self, entry: Entry) -> Object:
         """A new decoded object in this version."""
         obj = entry.decode()
-        if self.normalise is not None and not self.is_fresh(entry):
+        if not self.is_fresh(entry):
+            assert self.normalise is not None
             self.normalise(obj)
-        if self.convert is not None:
+        elif self.convert is not None:
             self.convert(obj)
         return obj
+
+    def labels(self, entry: Entry) -> Mapping[str, str]:
+        """The object's labels in this version."""
+        return entry.labels
+
+    def missing(self, entries: Iterable[Entry]) -> list[Entry]:
+        """Those of the entries that are not prepared."""
+        return []
+
+    async def prepare(self, entries: Sequence[Entry], *, again: bool = False) -> None:
+        """Make entries readable in this version; `again` converts those anew that were converted before.
+
+        Raises Unreadable for those that cannot be converted.
+        """
+
+
+def stored_prefix(api_version: str) -> bytes:
+    """How the stored bytes of an object of a version begin."""
+    return b'{"apiVersion":%b,' % codec.encode(api_version)
+
+
+class Settler(Protocol):
+    """Runs functions that need conversions which take time."""
+
+    async def settle(self, compute: Callable[[], T]) -> T:
+        """What `compute` returns in the end; it may run several times."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -84,7 +128,8 @@ class Column:
 class ResourceScope:
     """One resource in one version. `custom` tells custom resources from built-in kinds: their messages differ.
 
-    `to_storage` turns an object of this version into the stored one (a new top level). `select_fields` checks a field
+    `to_storage` turns an object of this version into the stored one (a new top level). `settler` is there when that, or
+    what the strategy does about ownership, needs conversions that take time. `select_fields` checks a field
     selector and brings it to the fields that `fields_of` reads from an object; without them only name and namespace
     can be selected. `subresources` are discovery's facts of each, by name. `error_group` is the group that 422 answers
     name, when it is another one. `begin` completes an object that is about to be written with what the server gives out
@@ -106,6 +151,7 @@ class ResourceScope:
     verbs: frozenset[str]
     columns: tuple[Column, ...]
     to_storage: Callable[[Object], Object] = lambda obj: obj
+    settler: Settler | None = None
     subresource_strategies: dict[str, Strategy] = field(default_factory=dict)
     scale: ScaleMapping | None = None
     short_names: tuple[str, ...] = ()
@@ -147,6 +193,10 @@ class ResourceScope:
         if name in (".", "..") or "/" in name or "%" in name:
             raise BadRequest(f"Name parameter invalid: {quote(name)}: {';'.join(path_segment_name(name))}")
         return f"{namespace}/{name}" if self.namespaced else name
+
+    async def settled(self, compute: Callable[[], T]) -> T:
+        """What a function returns that the strategy or `to_storage` is part of."""
+        return compute() if self.settler is None else await self.settler.settle(compute)
 
     def storage_key(self, key: str) -> bytes:
         return self.cache.prefix + key.encode()

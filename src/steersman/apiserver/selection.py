@@ -27,13 +27,18 @@ class Selection:
     def everything(self) -> bool:
         return not self.name and self.labels is None and self.fields is None
 
+    @property
+    def looks_inside(self) -> bool:
+        """Whether it depends on more than the name and namespace."""
+        return self.labels is not None or self.fields is not None
+
     def matches(self, entry: Entry) -> bool:
         key = entry.key
         if self.namespace and not key.startswith(self.namespace + "/"):
             return False
         if self.name and key.rpartition("/")[2] != self.name:
             return False
-        if self.labels is not None and not self.labels.matches(entry.labels):
+        if self.labels is not None and not self.labels.matches(self.scope.view.labels(entry)):
             return False
         return self.fields is None or self._fields_match(entry)
 

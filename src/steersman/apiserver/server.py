@@ -8,7 +8,7 @@ from __future__ import annotations
 import asyncio
 import logging
 import ssl
-from collections.abc import Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
@@ -36,6 +36,8 @@ from steersman.apiserver.rbac_feed import feed_rbac
 from steersman.apiserver.registry import Registry
 from steersman.apiserver.strategy import Object
 from steersman.apiserver.watchcache import ResourceCache, WatchCache
+from steersman.apiserver.webhooks.caller import WebhookCaller
+from steersman.apiserver.webhooks.services import Address, known_services
 from steersman.net.http import Request
 from steersman.net.server import Server
 from steersman.store.interface import Store, StoreError, Watch
@@ -50,7 +52,8 @@ class ServerConfig:
     """How to serve. `tls` None means plain HTTP; `rbac` False lets everyone do everything.
 
     `anonymous` allows requests without credentials (RBAC then leaves them health and version); `insecure` takes every
-    request for an administrator's, and is meant for tests on loopback.
+    request for an administrator's, and is meant for tests on loopback. `service_addresses` says by (namespace, name)
+    where Services that webhooks stand behind are reached.
     """
 
     host: str = "127.0.0.1"
@@ -67,6 +70,7 @@ class ServerConfig:
     max_writes: int = 200
     token_file: Path | None = None
     service_accounts: ServiceAccountConfig = field(default_factory=ServiceAccountConfig)
+    service_addresses: Mapping[tuple[str, str], Address] = field(default_factory=dict)
 
 
 PLUGINS = (
@@ -133,6 +137,7 @@ class APIServer:
         if self._http is not None:
             await self._http.stop(grace)
         await self._crds.stop()
+        await self.core.webhooks.close()
         self._feed.cancel()
 
 
@@ -163,7 +168,9 @@ async def _compose(store: Store, config: ServerConfig) -> Core:
     accounts = ServiceAccountTokens(config.service_accounts, partial(_find, catalog))
     static = [config.tokens] if config.tokens is not None else []
     identity = Identity(BearerTokens([*static, accounts], accounts.audiences), accounts, authorizer)
-    core = Core(store, cache, Registry(store, admission), catalog, Metrics(), identity)
+    find, slices = partial(_find, catalog), partial(_endpoint_slices, catalog)
+    webhooks = WebhookCaller(known_services(config.service_addresses, find, slices))
+    core = Core(store, cache, Registry(store, admission), catalog, Metrics(), identity, webhooks)
     core.checks["ping"] = lambda: None
     return core
 
@@ -174,6 +181,16 @@ def _find(catalog: Catalog, resource: str, namespace: str, name: str) -> Object 
     assert scope is not None
     entry = scope.cache.get(f"{namespace}/{name}" if scope.namespaced else name)
     return None if entry is None else scope.view.tree(entry)
+
+
+def _endpoint_slices(catalog: Catalog, namespace: str, service: str) -> Iterator[Object]:
+    """The EndpointSlices of a Service."""
+    scope = catalog.look_up("discovery.k8s.io", "v1", "endpointslices")
+    assert scope is not None
+    for key in scope.cache.select(namespace):
+        entry = scope.cache.entries[key]
+        if entry.labels.get("kubernetes.io/service-name") == service:
+            yield scope.view.tree(entry)
 
 
 class Insecure:

@@ -23,9 +23,12 @@ LISTED_BYTES = 16 * 1024 * 1024
 
 
 class Entry:
-    """One stored object at one revision. `stored` are its canonical bytes; `key` is its place in the resource."""
+    """One stored object at one revision. `stored` are its canonical bytes; `key` is its place in the resource.
 
-    __slots__ = ("_labels", "_wire", "create_revision", "key", "revision", "stored", "views")
+    `views` has its encoded forms, with the resourceVersion, by view; `forms` those that were not made here, without.
+    """
+
+    __slots__ = ("_labels", "_wire", "create_revision", "forms", "key", "revision", "stored", "views")
 
     def __init__(self, key: str, stored: bytes, revision: int, create_revision: int) -> None:
         self.key = key
@@ -35,6 +38,13 @@ class Entry:
         self._wire: bytes | None = None
         self._labels: dict[str, str] | None = None
         self.views: dict[Any, bytes] | None = None
+        self.forms: dict[Any, bytes] | None = None
+
+    def at(self, revision: int) -> Entry:
+        """The same object as an event of another revision shows it."""
+        entry = Entry(self.key, self.stored, revision, self.create_revision)
+        entry.forms = self.forms
+        return entry
 
     @property
     def wire(self) -> bytes:
@@ -110,7 +120,7 @@ class ResourceCache:
         if event.value is None:
             if old is None:
                 return None
-            return Change(event.revision, None, Entry(old.key, old.stored, event.revision, old.create_revision))
+            return Change(event.revision, None, old.at(event.revision))
         entry = self.entry(event.key, event.value, event.revision, event.create_revision)
         state[event.key] = entry
         return Change(event.revision, entry, old)

@@ -8,15 +8,19 @@ Source: apiserver `pkg/storage/cacher`, KEP-3157 (WatchList), KEP-956 (bookmarks
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Hashable
+import logging
+from collections import deque
+from collections.abc import Callable, Hashable, Iterator
 from dataclasses import dataclass, field
 
 from steersman.apimachinery.codec import json as codec
 from steersman.apiserver.selection import Selection
 from steersman.apiserver.strategy import Object
+from steersman.apiserver.unreadable import Unreadable
 from steersman.apiserver.watchcache import Change, Entry, ResourceCache
 from steersman.net.http import Stream, chunk
 
+log = logging.getLogger("steersman.apiserver.watch")
 MAX_BUFFERED = 16 * 1024 * 1024
 CHECK_EVERY = 256 * 1024
 BATCH_WATCHERS = 16
@@ -98,6 +102,13 @@ class Channel:
             else:
                 self.timer = loop.call_later(wait, self.flush)
 
+    def told(self, revision: int) -> int:
+        """Up to where the watchers know all, after `flush`, when the cache is at `revision`."""
+        return revision
+
+    def close(self) -> None:
+        """No one watches any more."""
+
     def flush(self) -> None:
         """Send what waits."""
         if self.timer is not None:
@@ -128,6 +139,48 @@ class Channel:
         return chunk(frame(kind, self.render(entry, header)))
 
 
+@dataclass(eq=False, slots=True)
+class ConvertingChannel(Channel):
+    """A channel whose events are converted first, in their order; when that fails the watches end."""
+
+    waiting: deque[Change] = field(default_factory=deque)
+    task: asyncio.Task[None] | None = None
+
+    def notify(self, change: Change) -> None:
+        self.waiting.append(change)
+        if self.task is None:
+            self.task = asyncio.ensure_future(self._convert())
+
+    def told(self, revision: int) -> int:
+        return self.waiting[0].revision - 1 if self.waiting else revision
+
+    def close(self) -> None:
+        if self.task is not None:
+            self.task.cancel()
+
+    async def _convert(self) -> None:
+        try:
+            while self.waiting:
+                batch = list(self.waiting)
+                await self.selection.scope.view.prepare([entry for change in batch for entry in self._shown(change)])
+                for change in batch:
+                    self.waiting.popleft()
+                    Channel.notify(self, change)
+        except Unreadable as error:
+            log.warning("watches end: an object cannot be converted", extra={"error": error.message})
+            for watcher in self.watchers:
+                watcher.end()
+        finally:
+            self.task = None
+
+    def _shown(self, change: Change) -> Iterator[Entry]:
+        """The states that the event, or the question whether there is one, needs."""
+        if change.new is not None:
+            yield change.new
+        if change.old is not None and (change.new is None or self.selection.looks_inside):
+            yield change.old
+
+
 def event_of(change: Change, selection: Selection) -> tuple[str, Entry] | None:
     """What a change means to a selection: an object that no longer matches is DELETED, in its last matching state."""
     new, old = change.new, change.old
@@ -140,7 +193,7 @@ def event_of(change: Change, selection: Selection) -> tuple[str, Entry] | None:
         return ("MODIFIED" if matched else "ADDED"), new
     if matched:
         assert old is not None
-        return "DELETED", Entry(old.key, old.stored, change.revision, old.create_revision)
+        return "DELETED", old.at(change.revision)
     return None
 
 
@@ -166,6 +219,7 @@ class WatchHub:
         channel.flush()
         del channel.watchers[watcher]
         if not channel.watchers:
+            channel.close()
             cache.watchers.remove(channel.notify)
             del self._channels[cache][key]
             if not self._channels[cache]:

@@ -79,6 +79,14 @@ def add_parser(commands: argparse._SubParsersAction[argparse.ArgumentParser]) ->
         metavar="N",
         help="writes at once; more get 429; 0: any",
     )
+    add(
+        "--service-address",
+        type=_service_address,
+        action="append",
+        default=None,
+        metavar="NAMESPACE/NAME=HOST:PORT",
+        help="where a Service that a webhook stands behind is reached; may be given several times",
+    )
     add("--history", type=_minutes, default=5.0, metavar="MINUTES", help="how long old revisions are kept at least")
     add("--kubeconfig", metavar="PATH", help="write a kubeconfig for an administrator there (mode 0600)")
     add("--insecure-http", action="store_true", help="plain HTTP without authentication, on loopback only, for tests")
@@ -142,6 +150,7 @@ def _config(options: argparse.Namespace, token: str) -> tuple[ServerConfig, byte
         disabled_plugins=frozenset(_names(options.disable_admission_plugins)),
         max_reads=options.max_requests_inflight,
         max_writes=options.max_mutating_requests_inflight,
+        service_addresses=dict(options.service_address or ()),
     )
     for name in plugins - set(PLUGINS):
         log.info("an admission plugin is not there to be switched on or off", extra={"plugin": name})
@@ -244,6 +253,15 @@ def _count(text: str) -> int:
     if not (text.isascii() and text.isdigit()):
         raise argparse.ArgumentTypeError(f"{text!r} is not a number of 0 or more")
     return int(text)
+
+
+def _service_address(text: str) -> tuple[tuple[str, str], tuple[str, int]]:
+    service, _, address = text.partition("=")
+    namespace, _, name = service.partition("/")
+    host, _, port = address.rpartition(":")
+    if not (namespace and name and host and port.isascii() and port.isdigit()):
+        raise argparse.ArgumentTypeError(f"{text!r} is not of the form NAMESPACE/NAME=HOST:PORT")
+    return (namespace, name), (host.strip("[]"), int(port))
 
 
 def _minutes(text: str) -> float:

@@ -100,7 +100,7 @@ class OwnerGraph:
             found = {}
             for scope in made:
                 found[scope.group, scope.gvr.version, scope.kind] = scope
-                if scope.cache not in found or scope.view.convert is None:
+                if scope.cache not in found or scope.view.is_stored:
                     found[scope.cache] = scope
             self._scopes = ((self._core.catalog.generation, len(made)), found)
         return found

@@ -16,6 +16,7 @@ from steersman.apimachinery.apply.entries import Entry, Identity, Managed, WireE
 from steersman.apimachinery.apply.fieldset import EMPTY, FieldSet
 from steersman.apimachinery.apply.reconcile import reconcile
 from steersman.apimachinery.apply.typed import TypeView
+from steersman.apimachinery.apply.validate import validate
 from steersman.apimachinery.errors import ApiError
 
 APPLY, UPDATE = "Apply", "Update"
@@ -152,6 +153,14 @@ def _tracked(live: Object | None, new: Object, writer: Writer) -> Managed:
     return entries.decode(stored, trusted=True) or {} if stored else {}
 
 
+def untracked(obj: Object) -> Object:
+    """The object without its managedFields."""
+    metadata = obj.get("metadata")
+    if not isinstance(metadata, dict) or "managedFields" not in metadata:
+        return obj
+    return {**obj, "metadata": {name: value for name, value in metadata.items() if name != "managedFields"}}
+
+
 def _managed_fields(obj: Object | None) -> Any:
     return ((obj or {}).get("metadata") or {}).get("managedFields")
 
@@ -198,10 +207,24 @@ class Update:
         self, view: TypeView, api_version: str, before: Object, after: Object, changed: Comparison
     ) -> Comparison:
         """The comparison as seen in another version."""
-        old, new = (self.versions.convert(obj, api_version) for obj in (before, after))
+        old = self.in_version(view, before, api_version, "failed to convert old object: ")
+        new = self.in_version(view, after, api_version, "failed to convert new object: ")
         if old is before and new is after and view is self.view and isinstance(self.reset, FieldSet):
             return changed
         return compare(view, old, new).without(self.reset_in(api_version))
+
+    def in_version(self, view: TypeView, obj: Object, api_version: str, failure: str) -> Object:
+        """The object in another version, whose schema it must fit. Raises ApiError, with `failure` in front."""
+        try:
+            bare = untracked(obj)
+            found = self.versions.convert(bare, api_version)
+            if found is bare:
+                return obj
+            if wrong := validate(view, found, allow_duplicates=True):
+                raise ApiError(wrong)
+        except ApiError as error:
+            raise ApiError(f"{failure}{error.message}") from None
+        return found
 
 
 def _credit(managed: Managed, writer: Writer, api_version: str, changed: Comparison, now: str) -> None:

@@ -18,7 +18,17 @@ from steersman.apimachinery.apply import path as paths
 from steersman.apimachinery.apply.compare import compare, equal
 from steersman.apimachinery.apply.entries import Entry, Identity, Managed
 from steersman.apimachinery.apply.fieldset import EMPTY, FieldSet, canonical, from_paths
-from steersman.apimachinery.apply.managers import APPLY, STRIPPED, UPDATE, Object, OneSchema, Update, Versions, Writer
+from steersman.apimachinery.apply.managers import (
+    APPLY,
+    STRIPPED,
+    UPDATE,
+    Object,
+    OneSchema,
+    Update,
+    Versions,
+    Writer,
+    untracked,
+)
 from steersman.apimachinery.apply.merge import fields_of, merge, remove, with_named_parents
 from steersman.apimachinery.apply.reconcile import reconcile
 from steersman.apimachinery.apply.typed import TypeView
@@ -28,6 +38,7 @@ from steersman.apimachinery.errors import ApiError, BadRequest, Conflict
 BEFORE_FIRST_APPLY = "before-first-apply"
 KUBECTL = "kubectl"
 LAST_APPLIED = "kubectl.kubernetes.io/last-applied-configuration"
+_PRUNING = "failed to prune fields: "
 MAX_ANNOTATIONS_BYTES = 256 * 1024
 
 
@@ -86,7 +97,7 @@ def apply(
     run = _Apply(
         view, api_version, reset, versions or OneSchema(view), Identity(writer.manager, APPLY, "", writer.subresource)
     )
-    base = {**view.empty, "apiVersion": api_version, "kind": kind} if live is None else _untracked(live)
+    base = {**view.empty, "apiVersion": api_version, "kind": kind} if live is None else untracked(live)
     managed = entries.decode((live or {}).get("metadata", {}).get("managedFields") or [], trusted=True) or {}
     if not managed:
         managed = run.owned_before(base, writer.subresource, now)
@@ -122,13 +133,6 @@ def _type_name(api_version: str, kind: str) -> str:
     return f"{group}/{version}, Kind={kind}"
 
 
-def _untracked(obj: Object) -> Object:
-    metadata = obj.get("metadata")
-    if not isinstance(metadata, dict) or "managedFields" not in metadata:
-        return obj
-    return {**obj, "metadata": {name: value for name, value in metadata.items() if name != "managedFields"}}
-
-
 @dataclass(slots=True)
 class _Apply(Update):
     """One apply: merging, pruning what the applier gave up, and the ownership of the result."""
@@ -140,7 +144,7 @@ class _Apply(Update):
         metadata = config.get("metadata") or {}
         if isinstance(metadata, dict) and isinstance(metadata.get("managedFields"), list):
             raise BadRequest("metadata.managedFields must be nil")
-        patch = _untracked(config)
+        patch = untracked(config)
         for what, obj, duplicates in (("patch", patch, False), ("live", live, True)):
             wrong = validate(self.view, obj, allow_duplicates=duplicates)
             if wrong:
@@ -190,9 +194,6 @@ class _Apply(Update):
     def view_of(self, api_version: str) -> TypeView | None:
         return self.view if api_version == self.api_version else self.versions.view(api_version)
 
-    def convert(self, obj: Object, api_version: str) -> Object:
-        return obj if obj.get("apiVersion") == api_version else self.versions.convert(obj, api_version)
-
     def settle(self, managed: Managed, live: Object, merged: Object, force: bool) -> None:
         """Finds who else owns what changes: a conflict, or with force a loss."""
         mine = managed.pop(self.identity)
@@ -225,11 +226,13 @@ class _Apply(Update):
         view = self.view_of(last.api_version)
         if view is None:
             return merged
-        whole = self.convert(merged, last.api_version)
+        whole = self.in_version(
+            view, merged, last.api_version, f"{_PRUNING}failed to convert merged object to last applied version: "
+        )
         pruned = remove(view, whole, with_named_parents(view, last.fields))
         pruned = self.add_back_owned(whole, pruned, last.api_version, managed)
         pruned = self.add_back_dangling(view, whole, pruned, last)
-        return self.convert(pruned, self.api_version)
+        return self.in_version(self.view, pruned, self.api_version, _PRUNING)
 
     def add_back_owned(self, whole: Object, pruned: Object, first: str, managed: Managed) -> Object:
         owned: dict[str, FieldSet] = {first: EMPTY}
@@ -239,14 +242,17 @@ class _Apply(Update):
             view = self.view_of(version)
             if view is None:
                 continue
-            whole, pruned = self.convert(whole, version), self.convert(pruned, version)
+            failure = _PRUNING + "failed add back owned items: failed to convert {} object at version " + version + ": "
+            whole = self.in_version(view, whole, version, failure.format("merged"))
+            pruned = self.in_version(view, pruned, version, failure.format("pruned"))
             kept = with_named_parents(view, fields_of(view, pruned)).union(with_named_parents(view, fields))
             pruned = remove(view, whole, with_named_parents(view, fields_of(view, whole)).difference(kept))
         return pruned
 
     def add_back_dangling(self, view: TypeView, whole: Object, pruned: Object, last: Entry) -> Object:
         """Only what the applier owned may go: the rest comes back, whoever owns it."""
-        pruned = self.convert(pruned, last.api_version)
+        failure = "failed add back dangling items: failed to convert pruned object to last applied version: "
+        pruned = self.in_version(view, pruned, last.api_version, _PRUNING + failure)
         before, after, owned = (
             with_named_parents(view, fields)
             for fields in (fields_of(view, whole), fields_of(view, pruned), last.fields)

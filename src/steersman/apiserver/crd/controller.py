@@ -38,6 +38,7 @@ class _Served:
     terminating: bool
     fresh_after: int
     scopes: list[ResourceScope]
+    stored: ResourceScope
     cache: ResourceCache
 
 
@@ -51,6 +52,7 @@ class CrdController:
         self.scope = scope
         self._internal = InternalStrategy(scope.strategy, scope.subresource_strategies.get("status"))
         self._served: dict[str, _Served] = {}
+        self._briefs: dict[str, Object] = {}
         self._queue: asyncio.Queue[str] = asyncio.Queue()
         self._queued: set[str] = set()
         self._task: asyncio.Task[None] | None = None
@@ -69,6 +71,7 @@ class CrdController:
     def _notify(self, change: Change) -> None:
         name = change.last.key
         if change.new is None:
+            self._briefs.pop(name, None)
             self._withdraw(name)
             self._enqueue_group(name)
         else:
@@ -82,10 +85,14 @@ class CrdController:
 
     def _enqueue_group(self, name: str) -> None:
         """Names that became free may be what another CRD of the group waits for."""
+        for other in self._others(name):
+            if not rules.is_condition_true(other, "NamesAccepted"):
+                self._enqueue(other["metadata"]["name"])
+
+    def _others(self, name: str) -> list[Object]:
+        """The other CRDs of the group, each with no more than its name, its group and its status."""
         group = name.partition(".")[2]
-        for other in self.scope.cache.keys:
-            if other != name and other.partition(".")[2] == group:
-                self._enqueue(other)
+        return [brief for key, brief in self._briefs.items() if key != name and key.partition(".")[2] == group]
 
     def _serve(self, name: str, entry: Entry) -> None:
         try:
@@ -96,6 +103,7 @@ class CrdController:
 
     def _serve_crd(self, name: str, entry: Entry) -> None:
         crd = self.scope.view.tree(entry)
+        self._briefs[name] = _brief(crd)
         served = self._served.get(name)
         if served is not None and served.uid != crd["metadata"]["uid"]:
             self._withdraw(name)
@@ -111,12 +119,12 @@ class CrdController:
         )
         unchanged = served is not None and served.spec == spec
         fresh_after = served.fresh_after if served is not None and unchanged else entry.revision
-        scopes = build_scopes(crd, cache, fresh_after, terminating=terminating)
+        scopes, stored = build_scopes(crd, cache, fresh_after, self.core.webhooks, terminating=terminating)
         self.core.catalog.replace(served.scopes if served else (), scopes)
         if served is not None and not unchanged:
             self._end_watches(served)
         uid = crd["metadata"]["uid"]
-        self._served[name] = _Served(uid, spec, names, terminating, fresh_after, scopes, cache)
+        self._served[name] = _Served(uid, spec, names, terminating, fresh_after, scopes, stored, cache)
 
     def _end_watches(self, served: _Served) -> None:
         for scope in served.scopes:
@@ -158,8 +166,7 @@ class CrdController:
     def _with_status(self, name: str, crd: Object) -> Object:
         """The CRD with the names that it gets, and every condition that follows from its spec."""
         now = self.core.now()
-        others = [self.scope.view.tree(entry) for key, entry in self.scope.cache.entries.items() if key != name]
-        naming = rules.accept_names(crd, others)
+        naming = rules.accept_names(crd, self._others(name))
         changed = {**crd, "status": {**(crd.get("status") or {}), "acceptedNames": naming.accepted_names}}
         rules.set_condition(changed, naming.names_accepted, now)
         rules.set_condition(changed, naming.established, now)
@@ -203,7 +210,7 @@ class CrdController:
         return changed
 
     async def _delete_instances(self, served: _Served) -> None:
-        scope = served.scopes[0]
+        scope = served.stored
         for key in list(served.cache.keys):
             namespace, _, name = key.rpartition("/")
             try:
@@ -236,3 +243,11 @@ class CrdController:
             if error.code != 409:
                 raise
             self._enqueue(name)
+
+
+def _brief(crd: Object) -> Object:
+    return {
+        "metadata": {"name": crd["metadata"]["name"]},
+        "spec": {"group": crd["spec"]["group"]},
+        "status": crd.get("status") or {},
+    }

@@ -9,6 +9,7 @@ import base64
 import hashlib
 from collections.abc import Callable, Mapping, Sequence
 
+from steersman.apimachinery.apply.managers import Versions
 from steersman.apimachinery.apply.typed import TypeView, from_crd
 from steersman.apimachinery.codec import json as codec
 from steersman.apimachinery.errors import ApiError
@@ -20,10 +21,12 @@ from steersman.apimachinery.selectors import SelectorError
 from steersman.apiserver.builtins import object_meta_view
 from steersman.apiserver.catalog import version_priority
 from steersman.apiserver.crd.columns import columns
+from steersman.apiserver.crd.conversion import WebhookConverter, WebhookVersions, WebhookView
 from steersman.apiserver.crd.strategy import CustomStatusStrategy, CustomStrategy
-from steersman.apiserver.scope import ResourceScope, ScaleMapping, View
+from steersman.apiserver.scope import Change, ResourceScope, ScaleMapping, View
 from steersman.apiserver.strategy import Object
 from steersman.apiserver.watchcache import ResourceCache
+from steersman.apiserver.webhooks.caller import WebhookCaller
 
 VERBS = frozenset({"delete", "deletecollection", "get", "list", "patch", "create", "update", "watch"})
 _ALWAYS = (".metadata.name", ".metadata.namespace")
@@ -32,17 +35,28 @@ _SCALE_KIND = {"group": "autoscaling", "version": "v1", "kind": "Scale"}
 _READ_AND_DELETE = VERBS - {"create", "update", "patch"}
 
 
-def build_scopes(crd: Object, cache: ResourceCache, revision: int, *, terminating: bool) -> list[ResourceScope]:
-    """A scope for each served version. Objects written after `revision` have the form that the schemas ask for."""
-    builder = _Builder(crd, cache, revision, terminating)
-    return [builder.scope(version) for version in crd["spec"]["versions"] if version["served"]]
+def build_scopes(
+    crd: Object, cache: ResourceCache, revision: int, webhooks: WebhookCaller, *, terminating: bool
+) -> tuple[list[ResourceScope], ResourceScope]:
+    """A scope for each served version, and the one of the stored version, served or not.
+
+    Objects written after `revision` have the form that the schemas ask for.
+    """
+    builder = _Builder(crd, cache, revision, webhooks, terminating)
+    found = {version["name"]: builder.scope(version) for version in crd["spec"]["versions"] if _counts(version)}
+    served = [found[version["name"]] for version in crd["spec"]["versions"] if version["served"]]
+    return served, found[builder.storage]
+
+
+def _counts(version: Object) -> bool:
+    return bool(version["served"] or version["storage"])
 
 
 class _Versions:
     """All versions of a CRD, for ownership that was recorded in another one than the request's."""
 
-    def __init__(self, group: str, views: Mapping[str, TypeView]) -> None:
-        self._views = {f"{group}/{name}": view for name, view in views.items()}
+    def __init__(self, views: Mapping[str, TypeView]) -> None:
+        self._views = views
 
     def view(self, api_version: str) -> TypeView | None:
         found = self._views.get(api_version)
@@ -57,7 +71,9 @@ class _Versions:
 class _Builder:
     """What the scopes of one CRD share."""
 
-    def __init__(self, crd: Object, cache: ResourceCache, revision: int, terminating: bool) -> None:
+    def __init__(
+        self, crd: Object, cache: ResourceCache, revision: int, webhooks: WebhookCaller, terminating: bool
+    ) -> None:
         self.spec, self.names = crd["spec"], crd["status"]["acceptedNames"]
         self.group = self.spec["group"]
         self.cache = cache
@@ -66,8 +82,10 @@ class _Builder:
         self.pipelines = {version["name"]: self._pipeline(version) for version in self.spec["versions"]}
         self.fresh_after = None if _fills_status(self.pipelines[self.storage]) else revision
         self.views = {v["name"]: from_crd(_schema(v), object_meta_view()) for v in self.spec["versions"]}
-        self.versions = _Versions(self.group, self.views)
-        self.normalise = _normaliser(self.group, self.storage, self.pipelines)
+        self.converter = _converter(self.spec.get("conversion") or {}, webhooks)
+        views = {f"{self.group}/{name}": view for name, view in self.views.items()}
+        self.webhook_versions = WebhookVersions(views, self.converter) if self.converter else None
+        self.versions: Versions = self.webhook_versions or _Versions(views)
 
     def _pipeline(self, version: Object) -> SchemaPipeline:
         return compile_schema(_schema(version), preserve_unknown_fields=self.spec.get("preserveUnknownFields", False))
@@ -77,7 +95,6 @@ class _Builder:
         gvk = GroupVersionKind(self.group, name, names["kind"])
         subresources = version.get("subresources") or {}
         scale = _scale(subresources["scale"]) if subresources.get("scale") is not None else None
-        is_storage = name == self.storage
         scope = ResourceScope(
             gvr=GroupVersionResource(self.group, name, names["plural"]),
             kind=names["kind"],
@@ -86,7 +103,7 @@ class _Builder:
             namespaced=self.spec["scope"] == "Namespaced",
             custom=True,
             cache=self.cache,
-            view=View(self.normalise, self.fresh_after, None if is_storage else self._converter(gvk)),
+            view=self._view(gvk),
             strategy=self._strategy(CustomStrategy, gvk, subresources, scale),
             verbs=_READ_AND_DELETE if self.terminating else VERBS,
             columns=columns(version.get("additionalPrinterColumns")),
@@ -98,10 +115,11 @@ class _Builder:
             storage_version_hash=storage_version_hash(self.group, self.storage, names["kind"]),
             deprecation=_deprecation(gvk, version, self.spec["versions"]),
             terminating=self.terminating,
+            settler=self.webhook_versions,
         )
         select_by(scope, [field["jsonPath"] for field in version.get("selectableFields") or ()])
-        if not is_storage:
-            scope.to_storage = _to_storage(f"{self.group}/{self.storage}", self.pipelines[self.storage])
+        if name != self.storage:
+            scope.to_storage = self._to_storage()
         if "status" in subresources:
             scope.subresources["status"] = {"verbs": _SUBRESOURCE_VERBS}
             scope.subresource_strategies["status"] = self._strategy(CustomStatusStrategy, gvk, subresources, scale)
@@ -109,12 +127,59 @@ class _Builder:
             scope.subresources["scale"] = {"verbs": _SUBRESOURCE_VERBS, **_SCALE_KIND}
         return scope
 
-    def _converter(self, gvk: GroupVersionKind) -> Callable[[Object], None]:
-        pipeline = self.pipelines[gvk.version]
+    def _view(self, gvk: GroupVersionKind) -> View:
+        read = self._reader(gvk.version)
+        storage = f"{self.group}/{self.storage}"
+        prune = self._pruner(gvk.version)
+        if self.converter is not None:
+            place = f"/{self.group}/{self.names['plural']}"
+            return WebhookView(place, gvk.api_version, storage, read, prune, self.fresh_after, self.converter)
 
         def convert(obj: Object) -> None:
             obj["apiVersion"] = gvk.api_version
+            prune(obj)
+
+        return View(read, self.fresh_after, None if gvk.version == self.storage else convert, storage)
+
+    def _pruner(self, version: str) -> Change:
+        pipeline = self.pipelines[version]
+
+        def prune(obj: Object) -> None:
             pipeline.prune(obj, lenient=True)
+
+        return prune
+
+    def _reader(self, version: str) -> Change:
+        """What brings an object that was stored under another schema, or in another version, into this version's form.
+
+        It is read by the schema of the version that it was stored in, which also fills in the defaults; then it is
+        converted, unless a webhook does that.
+        """
+        pipelines, fallback = self.pipelines, self.pipelines[self.storage]
+        local, api_version = self.converter is None, f"{self.group}/{version}"
+
+        def read(obj: Object) -> None:
+            stored = obj["apiVersion"].rpartition("/")[2]
+            own = pipelines.get(stored, fallback)
+            obj["metadata"], _ = coerce_object_meta(obj["metadata"], drop_malformed=True)
+            own.prune(obj, lenient=True)
+            own.default(obj)
+            if stored != version and local:
+                obj["apiVersion"] = api_version
+                pipelines[version].prune(obj, lenient=True)
+
+        return read
+
+    def _to_storage(self) -> Callable[[Object], Object]:
+        """What turns an object of another version into the stored one: pruned and defaulted by the stored version."""
+        api_version, pipeline = f"{self.group}/{self.storage}", self.pipelines[self.storage]
+        versions = self.versions
+
+        def convert(obj: Object) -> Object:
+            stored: Object = {**codec.copy(versions.convert(obj, api_version)), "apiVersion": api_version}
+            pipeline.prune(stored, lenient=True)
+            pipeline.default(stored)
+            return stored
 
         return convert
 
@@ -142,36 +207,10 @@ def _schema(version: Object) -> Object | None:
     return (version.get("schema") or {}).get("openAPIV3Schema")
 
 
-def _normaliser(group: str, storage: str, pipelines: Mapping[str, SchemaPipeline]) -> Callable[[Object], None]:
-    """What brings an object that was stored under another schema, or in another version, into the stored form.
-
-    It is read by the schema of the version that it was stored in, which also fills in the defaults; then it is
-    converted.
-    """
-
-    def normalise(obj: Object) -> None:
-        version = obj["apiVersion"].rpartition("/")[2]
-        own = pipelines.get(version, pipelines[storage])
-        obj["metadata"], _ = coerce_object_meta(obj["metadata"], drop_malformed=True)
-        own.prune(obj, lenient=True)
-        own.default(obj)
-        if version != storage:
-            obj["apiVersion"] = f"{group}/{storage}"
-            pipelines[storage].prune(obj, lenient=True)
-
-    return normalise
-
-
-def _to_storage(api_version: str, pipeline: SchemaPipeline) -> Callable[[Object], Object]:
-    """What turns an object of another version into the stored one: pruned and defaulted by the stored version."""
-
-    def convert(obj: Object) -> Object:
-        stored: Object = {**codec.copy(obj), "apiVersion": api_version}
-        pipeline.prune(stored, lenient=True)
-        pipeline.default(stored)
-        return stored
-
-    return convert
+def _converter(conversion: Object, webhooks: WebhookCaller) -> WebhookConverter | None:
+    if conversion.get("strategy") != "Webhook":
+        return None
+    return WebhookConverter(webhooks, conversion["webhook"])
 
 
 def select_by(scope: ResourceScope, paths: Sequence[str]) -> None:

@@ -22,6 +22,8 @@ async def get(core: Core, scope: ResourceScope, x: Exchange) -> Answer:
     found = scope.cache.get(scope.key(info.namespace, info.name))
     if found is None:
         raise not_found(scope.group, scope.resource, info.name)
+    if scope.view.remote:
+        await scope.view.prepare([found], again=True)
     return answers.entry(x, scope, found, time.time())
 
 

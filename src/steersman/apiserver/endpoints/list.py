@@ -6,7 +6,7 @@ Source: apiserver `pkg/endpoints/handlers/get.go`, `pkg/storage/etcd3/store.go` 
 from __future__ import annotations
 
 import time
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 from steersman.apimachinery.codec import json as codec
@@ -22,6 +22,7 @@ from steersman.apiserver.exchange import Answer, Exchange
 from steersman.apiserver.scope import ResourceScope
 from steersman.apiserver.selection import Selection, select
 from steersman.apiserver.strategy import Object
+from steersman.apiserver.unreadable import Unreadable
 from steersman.apiserver.watchcache import Entry
 from steersman.store.interface import Compacted, FutureRevision
 
@@ -87,7 +88,8 @@ def _encoded(scope: ResourceScope, selection: Selection, page: Page, meta: Objec
     items = scope.cache.listed.get(key)
     if items is None:
         items = encode_items(scope, page.entries)
-        scope.cache.remember_list(key, items)
+        if scope.cache.revision <= page.revision:
+            scope.cache.remember_list(key, items)
     return _framed(scope, meta, items)
 
 
@@ -111,7 +113,20 @@ def encode_items(scope: ResourceScope, entries: Iterable[Entry]) -> bytes:
 
 
 async def read(core: Core, scope: ResourceScope, selection: Selection, options: ListOptions) -> Page:
-    """The page of a list that the options ask for. Raises BadRequest, Expired, Timeout."""
+    """The page of a list that the options ask for, ready to be read.
+
+    Raises BadRequest, Expired, Timeout, and StoreReadError for objects that cannot be converted.
+    """
+    try:
+        page = await _read(core, scope, selection, options)
+        if scope.view.remote:
+            await scope.view.prepare(page.entries)
+        return page
+    except Unreadable as error:
+        raise error.of_list(scope.group, scope.resource) from None
+
+
+async def _read(core: Core, scope: ResourceScope, selection: Selection, options: ListOptions) -> Page:
     text = options.resource_version
     if options.continue_token:
         if text not in ("", "0"):
@@ -130,14 +145,14 @@ async def read(core: Core, scope: ResourceScope, selection: Selection, options: 
         except Compacted:
             raise Expired("The resourceVersion for the provided list is too old.") from None
     limit = 0 if text == "0" else options.limit
-    return _newest(core, scope, selection, limit, "")
+    return await _newest(core, scope, selection, limit, "")
 
 
 async def _continue(
     core: Core, scope: ResourceScope, selection: Selection, options: ListOptions, token: ContinueToken
 ) -> Page:
     if token.revision < 0:
-        return _newest(core, scope, selection, options.limit, token.start)
+        return await _newest(core, scope, selection, options.limit, token.start)
     not_older_than(core, token.revision)
     try:
         return await _snapshot(core, scope, selection, options.limit, token.revision, token.start)
@@ -151,7 +166,7 @@ def _expired_token(token: ContinueToken) -> Expired:
     return error
 
 
-def _newest(core: Core, scope: ResourceScope, selection: Selection, limit: int, start: str) -> Page:
+async def _newest(core: Core, scope: ResourceScope, selection: Selection, limit: int, start: str) -> Page:
     cache = scope.cache
     keys = cache.select(selection.namespace)
     if start:
@@ -165,12 +180,14 @@ def _newest(core: Core, scope: ResourceScope, selection: Selection, limit: int, 
         return Page(found, core.cache.revision, whole=not start)
     if selection.name and scope.namespaced and selection.namespace:
         keys = [key for key in (f"{selection.namespace}/{selection.name}",) if key in entries]
-    return _cut((entries[key] for key in keys), selection, limit, core.cache.revision)
+    return await _cut([entries[key] for key in keys], selection, limit, core.cache.revision)
 
 
-def _cut(candidates: Iterable[Entry], selection: Selection, limit: int, revision: int) -> Page:
+async def _cut(candidates: Sequence[Entry], selection: Selection, limit: int, revision: int) -> Page:
     """The first `limit` entries that match; a selected list does not count what is left."""
-    found: list[Entry] = []
+    view, found = selection.scope.view, list[Entry]()
+    if view.remote and selection.looks_inside:
+        await view.prepare(candidates)
     for entry in candidates:
         if selection.matches(entry):
             if limit and len(found) == limit:
@@ -184,7 +201,7 @@ async def _snapshot(
 ) -> Page:
     """The state at a revision: what is in memory if nothing has changed since, else the store's history."""
     if scope.cache.revision <= revision and core.store.compacted <= revision:
-        page = _newest(core, scope, selection, limit, start)
+        page = await _newest(core, scope, selection, limit, start)
         page.revision = revision
         return page
     prefix = scope.cache.prefix
@@ -204,4 +221,4 @@ async def _snapshot(
         if found.more:
             return Page(entries, revision, entries[-1].key + "\0", found.count - len(entries))
         return Page(entries, revision)
-    return _cut(entries, selection, limit, revision)
+    return await _cut(entries, selection, limit, revision)

@@ -58,6 +58,7 @@ async def scale(core: Core, scope: ResourceScope, x: Exchange) -> Answer:
         found = scope.cache.get(scope.key(info.namespace, info.name))
         if found is None:
             raise not_found(scope.group, scope.resource, info.name)
+        await scope.view.prepare([found], again=True)
         return _answer(scope, x, choice, to_scale(scope.view.tree(found), mapping))
     entry = await _write(core, scope, x, mapping)
     return _answer(scope, x, choice, to_scale(scope.view.tree(entry), mapping))

@@ -12,7 +12,7 @@ from collections.abc import Iterable
 
 from steersman.apimachinery.codec import json as codec
 from steersman.apimachinery.codec.negotiate import Accepted
-from steersman.apimachinery.errors import Expired
+from steersman.apimachinery.errors import ApiError, Expired
 from steersman.apimachinery.options import ListOptions, list_options
 from steersman.apiserver import rest
 from steersman.apiserver.core import Core
@@ -20,8 +20,9 @@ from steersman.apiserver.endpoints import answers, transform
 from steersman.apiserver.exchange import Answer, Exchange
 from steersman.apiserver.scope import ResourceScope
 from steersman.apiserver.selection import Selection, select
+from steersman.apiserver.unreadable import Unreadable
 from steersman.apiserver.watchcache import Change, Entry, ResourceCache
-from steersman.apiserver.watching import Channel, Render, Watcher, bookmark, event_of, frame
+from steersman.apiserver.watching import Channel, ConvertingChannel, Render, Watcher, bookmark, event_of, frame
 from steersman.net.http import Stream, StreamResponse
 
 MIN_TIMEOUT = 1800
@@ -40,6 +41,7 @@ async def watch(core: Core, scope: ResourceScope, x: Exchange) -> Answer:
     session = _Session(core, scope, x, choice, options, selection, after)
     if after and not session.initial and after < scope.cache.floor:
         await session.recall()
+    await session.prepare()
     headers = (("Cache-Control", "no-cache, private"), ("Content-Type", choice.media_type))
     return StreamResponse(200, session.run, headers)
 
@@ -74,12 +76,34 @@ class _Session:
         """Read changes that memory no longer has from the store's history."""
         self.recalled = await self.core.history(self.scope.cache, self.after)
 
+    async def prepare(self) -> None:
+        """Make everything readable that the watch begins with. Raises StoreReadError."""
+        view = self.scope.view
+        while pending := view.missing(self._first_entries()) if view.remote else []:
+            try:
+                await view.prepare(pending)
+            except Unreadable as error:
+                raise error.of_list(self.scope.group, self.scope.resource) from None
+
+    def _first_entries(self) -> list[Entry]:
+        cache = self.scope.cache
+        if self.initial:
+            return [cache.entries[key] for key in cache.select(self.selection.namespace)]
+        if not self.after or self._too_old(cache):
+            return []
+        return [entry for change in self._missed(cache) for entry in (change.new, change.old) if entry is not None]
+
     async def run(self, stream: Stream) -> None:
         loop = asyncio.get_running_loop()
         watcher = Watcher(stream, self.after, loop.create_future())
         cache = self.scope.cache
         if self._too_old(cache):
             stream.write(self._expired())
+            return
+        try:
+            await self.prepare()
+        except ApiError as error:
+            stream.write(frame("ERROR", codec.encode(error.to_status())))
             return
         self._catch_up(watcher)
         key = self._key()
@@ -110,7 +134,7 @@ class _Session:
                     self._send(watcher, "ADDED", render(entry, not watcher.started))
             watcher.after = max(self.after, self.core.cache.revision)
             if self.marks_initial:
-                watcher.stream.write(self._bookmark(initial=True))
+                watcher.stream.write(self._bookmark(watcher.after, initial=True))
             return
         if not self.after:
             watcher.after = self.core.cache.revision
@@ -147,18 +171,19 @@ class _Session:
             await asyncio.wait((watcher.ended,), timeout=wake - now)
             now = loop.time()
             if marks and not watcher.ended.done() and (now >= due or (last <= now < deadline)):
-                if self.core.cache.revision >= watcher.after:
-                    channel.flush()
-                    watcher.stream.write(self._bookmark(initial=False))
+                channel.flush()
+                told = channel.told(self.core.cache.revision)
+                if told >= watcher.after:
+                    watcher.stream.write(self._bookmark(told, initial=False))
                 due = now + BOOKMARK_EVERY
                 last = deadline
 
-    def _bookmark(self, *, initial: bool) -> bytes:
+    def _bookmark(self, revision: int, *, initial: bool) -> bytes:
         scope = self.scope
         kind, api_version = scope.kind, scope.api_version
         if self.choice.transform:
             kind, api_version = self.choice.transform, transform.META_V1
-        return bookmark(api_version, kind, self.core.cache.revision, initial=initial)
+        return bookmark(api_version, kind, revision, initial=initial)
 
     def _key(self) -> tuple[object, ...]:
         options = self.options
@@ -173,7 +198,8 @@ class _Session:
         )
 
     def _channel(self) -> Channel:
-        return Channel(self.selection, self._render, self.choice.transform == "Table", self._count)
+        make = ConvertingChannel if self.scope.view.remote else Channel
+        return make(self.selection, self._render, self.choice.transform == "Table", self._count)
 
     def _count(self, kind: str, sent: int, size: int) -> None:
         gvr = self.scope.gvr
