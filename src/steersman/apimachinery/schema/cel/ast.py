@@ -6,9 +6,16 @@ Source: cel-go `common/ast/expr.go`.
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import Any
+from typing import Any, Final
 
 from steersman.apimachinery.schema.cel.types import ERROR, Type
+
+
+class Undefined:
+    """What stands for the value of a name that the checker knows, but that has no value."""
+
+
+UNDEFINED: Final = Undefined()
 
 
 class Expr:

@@ -10,8 +10,10 @@ from dataclasses import dataclass, field
 
 from steersman.apimachinery.schema.cel import types as t
 from steersman.apimachinery.schema.cel.ast import (
+    UNDEFINED,
     Call,
     Comprehension,
+    Entry,
     Expr,
     Ident,
     ListExpr,
@@ -22,6 +24,7 @@ from steersman.apimachinery.schema.cel.ast import (
 )
 from steersman.apimachinery.schema.cel.declarations import TYPE_NAMES, Overload, functions
 from steersman.apimachinery.schema.cel.errors import CompileError, Issue
+from steersman.apimachinery.schema.cel.messages import ENUMS, MESSAGES, Field
 from steersman.apimachinery.schema.cel.schema_types import Decl
 from steersman.apimachinery.schema.cel.types import Bindings, Type
 from steersman.apimachinery.schema.cel.values import type_of
@@ -103,11 +106,18 @@ class _Checker:
             node.name = name
             return variable
         named = TYPE_NAMES.get(name)
-        if named is None:
+        message = MESSAGES.get(name)
+        if named is not None:
+            node.constant = named[1]
+        elif message is not None:
+            node.constant = message.type if message.type.kind == t.OBJECT else UNDEFINED
+        elif name in ENUMS:
+            node.constant = ENUMS[name]
+            return t.INT
+        else:
             return None
         node.name = name
-        node.constant = named[1]
-        return t.type_of_type(named[0])
+        return t.type_of_type(named[0] if named is not None else message.type)  # type: ignore[union-attr]
 
     def qualified(self, node: Select) -> Type | None:
         """The type of `a.b.c` if that is one name."""
@@ -152,6 +162,9 @@ class _Checker:
 
     def object_field(self, node: Expr, type_name: str, name: str) -> Type:
         decl = self.env.objects.get(type_name)
+        if decl is None and type_name in MESSAGES:
+            self.issue(node, f"undefined field '{name}'")
+            return t.ERROR
         if decl is None:
             self.issue(node, f"unexpected failed resolution of '{type_name}'")
             return t.ERROR
@@ -276,16 +289,28 @@ class _Checker:
         return t.map_of(key_type, value_type)
 
     def message(self, node: Message) -> Type:
-        """No messages can be built: data has no type that expressions can name."""
-        named = TYPE_NAMES.get(node.name.removeprefix("."))
-        if named is None:
+        """Of messages, those of protobuf itself: data has no type that expressions can name."""
+        name = node.name.removeprefix(".")
+        known = MESSAGES.get(name)
+        node.name = name if known is not None else node.name
+        named = TYPE_NAMES.get(name)
+        if named is None and known is None:
             self.undeclared(node, node.name)
             return t.ERROR
-        self.issue(node, f"'{named[1].name}' is not a message type")
+        if known is None and named is not None:
+            self.issue(node, f"'{named[1].name}' is not a message type")
         for each in node.fields:
             self.check(each.value)
-            self.issues.append(Issue(each.pos, f"undefined field '{each.key}'"))
-        return t.ERROR
+            self.message_field(each, known.fields.get(each.key) if known is not None else None)
+        return t.ERROR if known is None else known.type
+
+    def message_field(self, entry: Entry, declared: Field | None) -> None:
+        found = self.unwrap(entry.value) if entry.optional else entry.value.type
+        if declared is None:
+            self.issues.append(Issue(entry.pos, f"undefined field '{entry.key}'"))
+        elif not self.bindings.assignable([declared.type], [found]):
+            words = f"expected type of field '{entry.key}' is '{declared.type}' but provided type is '{found}'"
+            self.issues.append(Issue(entry.pos, words))
 
     def comprehension(self, node: Comprehension) -> Type:
         self.check(node.source)

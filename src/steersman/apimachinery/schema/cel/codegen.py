@@ -20,6 +20,7 @@ from steersman.apimachinery.schema.cel.ast import (
     ListExpr,
     Literal,
     MapExpr,
+    Message,
     Select,
 )
 from steersman.apimachinery.schema.cel.constants import constant_value, is_constant
@@ -28,7 +29,7 @@ from steersman.apimachinery.schema.cel.types import Type
 from steersman.apimachinery.schema.cel.values import check_qualifier, map_key
 from steersman.apimachinery.schema.cel.writer import Captured, Code, Writer
 
-LIST_COST, MAP_COST = 10, 30
+LIST_COST, MAP_COST, MESSAGE_COST = 10, 30, 40
 CONTAINERS = frozenset({"object", "map", "list"})
 _CLASSES = {
     "int": "int",
@@ -47,7 +48,7 @@ def is_attribute(expr: Expr) -> bool:
     if isinstance(expr, Ident):
         return expr.constant is None
     if isinstance(expr, Select):
-        return not expr.test and expr.named is None
+        return not expr.test and (expr.named is None or expr.named.constant is None)
     return isinstance(expr, Call) and expr.function in _INDEXES
 
 
@@ -83,6 +84,8 @@ class ExpressionWriter(Writer):
             return self.list(expr)
         if isinstance(expr, MapExpr):
             return self.map(expr)
+        if isinstance(expr, Message):
+            return self.message(expr)
         assert isinstance(expr, Comprehension)
         return self.fold(expr)
 
@@ -109,7 +112,7 @@ class ExpressionWriter(Writer):
     def write_bool(self, expr: Expr) -> Code:
         """An expression that must be a boolean at run time."""
         code = self.write(expr)
-        if expr.type.kind == "bool":
+        if expr.type.kind == "bool" and not expr.type.nullable:
             return code
         text = self.let(self.value(code))
         self.emit(f"if {text}.__class__ is not bool: raise no_such_overload()")
@@ -120,6 +123,8 @@ class ExpressionWriter(Writer):
 
     def attribute(self, expr: Expr, *, base: int) -> Code:
         """A path; `base` is charged for its beginning."""
+        if isinstance(expr, Select) and expr.named is not None:
+            expr = expr.named
         if isinstance(expr, Ident) and expr.constant is None:
             self.charge(base)
             return self.scope[expr.name]
@@ -341,6 +346,16 @@ class ExpressionWriter(Writer):
             self.entry(result, entry)
         self.charge(MAP_COST)
         return Code(result, expr.type)
+
+    def message(self, expr: Message) -> Code:
+        fields = self.let("{}")
+        for field in expr.fields:
+            text = self.write_value(field.value)
+            store = f"set_optional({fields}, {field.key!r}, {text})" if field.optional else None
+            self.emit(store or f"{fields}[{field.key!r}] = {text}")
+        self.charge(MESSAGE_COST)
+        self.raises = True
+        return Code(self.let(f"build_message({expr.name!r}, {fields})"), expr.type)
 
     def entry(self, result: str, entry: Entry) -> None:
         key = self.write_value(entry.key)

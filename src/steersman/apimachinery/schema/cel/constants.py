@@ -7,8 +7,9 @@ from __future__ import annotations
 
 from typing import Any
 
-from steersman.apimachinery.schema.cel.ast import Call, Expr, Ident, ListExpr, Literal, MapExpr, Select
+from steersman.apimachinery.schema.cel.ast import UNDEFINED, Call, Expr, Ident, ListExpr, Literal, MapExpr, Select
 from steersman.apimachinery.schema.cel.dispatch import dispatcher
+from steersman.apimachinery.schema.cel.errors import CelError
 from steersman.apimachinery.schema.cel.library import implementation
 from steersman.apimachinery.schema.cel.values import map_key
 
@@ -22,7 +23,7 @@ def is_constant(expr: Expr) -> bool:
     if isinstance(expr, Ident):
         return expr.constant is not None
     if isinstance(expr, Select):
-        return expr.named is not None
+        return expr.named is not None and expr.named.constant is not None
     if isinstance(expr, ListExpr):
         return not expr.optional and all(map(is_constant, expr.elements))
     if isinstance(expr, MapExpr):
@@ -36,11 +37,13 @@ def constant_value(expr: Expr) -> Any:
     """The value of a constant expression. Raises CelError when a conversion fails."""
     if isinstance(expr, Literal):
         return expr.value
-    if isinstance(expr, Ident):
-        return expr.constant
     if isinstance(expr, Select):
         assert expr.named is not None
-        return expr.named.constant
+        expr = expr.named
+    if isinstance(expr, Ident):
+        if expr.constant is UNDEFINED:
+            raise CelError(f"reference to undefined type: {expr.name}")
+        return expr.constant
     if isinstance(expr, ListExpr):
         return list(map(constant_value, expr.elements))
     if isinstance(expr, MapExpr):

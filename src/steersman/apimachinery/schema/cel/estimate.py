@@ -86,7 +86,10 @@ class _Estimator:
             return self.map(expr)
         if isinstance(expr, Comprehension):
             return self.binding(expr) if expr.is_binding else self.fold(expr)
-        return _MESSAGE_COST
+        total = _MESSAGE_COST
+        for child in expr.children():
+            total = total.plus(self.cost(child))
+        return total
 
     # -- paths and sizes
 

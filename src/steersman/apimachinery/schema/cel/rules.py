@@ -66,7 +66,7 @@ class RuleScope:
             checked = compile_expression(source, variables, self._objects)
         except CompileError as error:
             return Expression(error=f"{what}compilation failed: {error}")
-        if checked.type != wanted:
+        if checked.type != wanted or checked.type.nullable:
             subject = what.strip() or "cel expression"
             return Expression(error=f"{subject} must evaluate to a {wanted}")
         uses_old = checked.uses("oldSelf")

@@ -6,6 +6,7 @@ from typing import Any, Final
 
 from steersman.apimachinery.schema.cel.costs import CALL_LIMIT, smaller_size
 from steersman.apimachinery.schema.cel.errors import CelError, CostLimitExceeded, EvaluationPanic, no_such_overload
+from steersman.apimachinery.schema.cel.messages import build
 from steersman.apimachinery.schema.cel.objects import (
     ListValue,
     ObjectValue,
@@ -167,5 +168,12 @@ NAMES: Final[dict[str, Any]] = {
         smaller_size,
         subtract,
     )
-} | {"NO_LIST": _NO_LIST, "ERRORS": ERRORS, "LIMIT": CALL_LIMIT, "MISSING": MISSING, "NONE": NONE}
+} | {
+    "build_message": build,
+    "NO_LIST": _NO_LIST,
+    "ERRORS": ERRORS,
+    "LIMIT": CALL_LIMIT,
+    "MISSING": MISSING,
+    "NONE": NONE,
+}
 """The globals of generated code."""

@@ -5,7 +5,7 @@ Source: cel-go `common/types/types.go`, `checker/format.go`.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Final
 
 PARAM: Final = "param"
@@ -15,13 +15,19 @@ OPAQUE: Final = "opaque"
 
 @dataclass(frozen=True, slots=True)
 class Type:
-    """A type: `kind` groups types, `name` tells types of one kind apart, `params` are the types inside."""
+    """A type: `kind` groups types, `name` tells types of one kind apart, `params` are the types inside.
+
+    A `nullable` type is what a protobuf wrapper has: the same type, but null fits it, too.
+    """
 
     kind: str
     name: str
     params: tuple[Type, ...] = ()
+    nullable: bool = field(default=False, compare=False)
 
     def __str__(self) -> str:
+        if self.nullable:
+            return f"wrapper({self.name})"
         shown = _SHOWN.get(self.kind, self.name)
         if not self.params:
             return shown
@@ -84,6 +90,10 @@ def object_type(name: str) -> Type:
     return Type(OBJECT, name)
 
 
+def nullable(value: Type) -> Type:
+    return Type(value.kind, value.name, nullable=True)
+
+
 def is_optional(t: Type) -> bool:
     return t.kind == OPAQUE and t.name == "optional_type"
 
@@ -140,9 +150,9 @@ class Bindings:
         if is_dyn_or_error(left) or is_dyn_or_error(right):
             return True
         if left.kind == "null_type":
-            return right.kind in _NULLABLE
+            return right.nullable or right.kind in _NULLABLE
         if right.kind == "null_type":
-            return left.kind in _NULLABLE
+            return left.nullable or left.kind in _NULLABLE
         if left.kind != right.kind:
             return False
         if left.kind == "type":

@@ -43,7 +43,7 @@ class Key:
         self._token = token
 
     def __eq__(self, other: object) -> bool:
-        return other.__class__ is Key and self._token == other._token  # type: ignore[attr-defined]
+        return other.__class__ is Key and self._token == other._token
 
     def __hash__(self) -> int:
         return hash(self._token)
