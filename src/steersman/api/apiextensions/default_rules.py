@@ -15,6 +15,7 @@ from steersman.apimachinery.schema.check import Checker
 from steersman.apimachinery.schema.correlation import deep_equal
 from steersman.apimachinery.schema.defaulting import copy_json
 from steersman.apimachinery.schema.embedded import SchemaDecodeError, check_embedded, coerce
+from steersman.apimachinery.schema.pipeline import has_rules
 from steersman.apimachinery.schema.pruning import META_FIELDS, prune
 from steersman.apimachinery.schema.structural import Node, read_schema
 
@@ -85,7 +86,7 @@ def _judge(node: Node, path: str, place: _Place, require_pruned: bool) -> list[F
     except SchemaDecodeError as error:
         return [*errors, error.error]
     found = check_embedded(value, node, path) or list(Checker(path).check(node, value).errors.values())
-    return errors + found
+    return errors + (found or _rule_errors(node, value, path, place))
 
 
 def _judge_in_meta(node: Node, path: str, place: _Place, require_pruned: bool) -> list[FieldError]:
@@ -97,4 +98,15 @@ def _judge_in_meta(node: Node, path: str, place: _Place, require_pruned: bool) -
     wrong = check_embedded(obj, place.whole, root=True)
     if wrong:
         return [fe.invalid(path, node.default, f"must result in valid metadata: {aggregate(wrong)}")]
-    return list(Checker(path).check(node, node.default).errors.values())
+    return list(Checker(path).check(node, node.default).errors.values()) or _rule_errors(
+        node, node.default, path, place
+    )
+
+
+def _rule_errors(node: Node, value: Any, path: str, place: _Place) -> list[FieldError]:
+    """What the schema's own expressions say of its default."""
+    if not has_rules(node):
+        return []
+    from steersman.apimachinery.schema.cel import RuleTree  # loaded when a schema has rules
+
+    return RuleTree(node, whole=node is place.whole).check_default(value, path)

@@ -46,7 +46,7 @@ class SchemaPipeline:
         self._is_valid = valid_test(node)
         self._embeds = has_embedded(node)
         self._has_list_types = has_list_types(node)
-        self._rules = _rule_tree(node) if _has_rules(node) else None
+        self._rules = _rule_tree(node) if has_rules(node) else None
 
     def prune(self, obj: dict[str, Any], *, lenient: bool = False) -> list[str]:
         """Remove in place fields that the schema does not know, and optional nulls that it does not allow.
@@ -128,9 +128,10 @@ def _rule_tree(node: Node) -> RuleTree:
     return RuleTree(node)
 
 
-def _has_rules(node: Node) -> bool:
+def has_rules(node: Node) -> bool:
+    """Whether a schema, or one below it, has expressions."""
     below = [*node.properties.values(), node.additional_schema, node.items]
-    return bool(node.rules) or any(child is not None and _has_rules(child) for child in below)
+    return bool(node.rules) or any(child is not None and has_rules(child) for child in below)
 
 
 def compile_schema(

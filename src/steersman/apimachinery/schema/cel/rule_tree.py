@@ -30,10 +30,12 @@ class _Trail(NamedTuple):
 class RuleTree:
     """The rules of a schema and of all below it; expressions are compiled when data first comes by."""
 
-    __slots__ = ("_root", "_schema")
+    __slots__ = ("_root", "_schema", "_whole")
 
-    def __init__(self, schema: Node) -> None:
+    def __init__(self, schema: Node, *, whole: bool = True) -> None:
+        """`whole` says that it is the schema of whole objects, whose rules see their metadata."""
         self._schema = schema
+        self._whole = whole
         self._root: _Place | None = None
 
     def check(self, obj: dict[str, Any], old: dict[str, Any] | None = None) -> list[FieldError]:
@@ -42,12 +44,24 @@ class RuleTree:
         Problems of rules that do not read oldSelf are forgiven where the value, or the nearest value around it that
         can be compared, is unchanged.
         """
-        if self._root is None:
-            decl = declare(self._schema, root=True)
-            self._root = _build(self._schema, decl) or _Place([], None)
         walk = _Walk(obj, old, self._schema)
-        walk.visit(self._root, obj, old, ROOT, None)
+        walk.visit(self._compiled(), obj, old, ROOT, None)
         return walk.errors
+
+    def check_default(self, value: Any, path: str) -> list[FieldError]:
+        """What the rules find wrong with a default at a path: as a value that stays, or else as a new one."""
+        for old in (value, None):
+            walk = _Walk(value, None, self._schema)
+            walk.visit(self._compiled(), value, old, path, None)
+            if walk.errors:
+                return walk.errors
+        return []
+
+    def _compiled(self) -> _Place:
+        if self._root is None:
+            decl = declare(self._schema, root=self._whole)
+            self._root = _build(self._schema, decl) or _Place([], None)
+        return self._root
 
 
 class _Place:
