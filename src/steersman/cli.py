@@ -13,6 +13,7 @@ from steersman import __version__
 COMMANDS = {
     "serve": "steersman.controlplane.command",
     "validate": "steersman.offline.validate_command",
+    "crd": "steersman.offline.crd_command",
     "demo": "steersman.demo.command",
 }
 """Subcommands by name, and the module that has each: it is imported when it is called, for start-up's sake."""

@@ -41,12 +41,45 @@ def compile_path(text: str) -> Path:
     return run
 
 
+def keys_of(text: str) -> list[str | None]:
+    """The keys on the way that a path takes: "[]" for whatever is taken of a list, None where any key may do.
+
+    Raises JsonPathError.
+    """
+    source = text.strip()
+    if source.startswith("{") and source.endswith("}"):
+        source = source[1:-1].strip()
+    return [_key_of(kind, value) for kind, value in _tokens(source.removeprefix("$"))]
+
+
+def _key_of(kind: str, value: str) -> str | None:
+    if kind == "field":
+        return value
+    if kind != "bracket":
+        return None
+    return value[1:-1] if _is_quoted(value) else "[]"
+
+
 def _parse(text: str) -> Iterator[Step]:
+    for kind, value in _tokens(text):
+        match kind:
+            case "descend":
+                yield _descend(value)
+            case "field":
+                yield _field(value)
+            case "any":
+                yield _wildcard
+            case _:
+                yield _bracket(value)
+
+
+def _tokens(text: str) -> Iterator[tuple[str, str]]:
+    """`..key` (descend), `.key` (field), `.*` (any), and what is in brackets (bracket)."""
     position = 0
     while position < len(text):
         if text.startswith("..", position):
             key, position = _read_key(text, position + 2)
-            yield _descend(key)
+            yield "descend", key
         elif text[position] == ".":
             if position + 1 == len(text):
                 return
@@ -54,10 +87,10 @@ def _parse(text: str) -> Iterator[Step]:
                 position += 1
                 continue
             key, position = _read_key(text, position + 1)
-            yield _wildcard if key == "*" else _field(key)
+            yield ("any", key) if key == "*" else ("field", key)
         elif text[position] == "[":
             end = _closing(text, position)
-            yield _bracket(text[position + 1 : end].strip())
+            yield "bracket", text[position + 1 : end].strip()
             position = end + 1
         else:
             raise JsonPathError(f"unexpected {text[position]!r} at {position}")
@@ -90,7 +123,7 @@ def _closing(text: str, start: int) -> int:
 def _bracket(inner: str) -> Step:
     if inner == "*":
         return _wildcard
-    if inner[:1] in "\"'" and inner[-1:] == inner[:1] and len(inner) > 1:
+    if _is_quoted(inner):
         return _field(inner[1:-1])
     if re.fullmatch(r"-?\d+", inner):
         return _index(int(inner))
@@ -99,6 +132,10 @@ def _bracket(inner: str) -> Step:
     if match := _FILTER.fullmatch(inner):
         return _filter(match["path"], match["op"], match["value"])
     raise JsonPathError(f"invalid array index {inner}")
+
+
+def _is_quoted(text: str) -> bool:
+    return len(text) > 1 and text[0] in "\"'" and text[-1] == text[0]
 
 
 def _field(key: str) -> Step:

@@ -42,9 +42,13 @@ class Finding:
             parts.append(self.severity)
         if self.kind:
             parts.append(f"{self.kind}/{self.name}" if self.name else self.kind)
-        if self.field not in ("", _NO_FIELD) and not self.message.startswith(f"{self.field}: "):
-            parts.append(self.field)
-        return ": ".join([*parts, self.message]).translate(_BREAKS)
+        return one_line(": ".join([*parts, self.about()]))
+
+    def about(self) -> str:
+        """The message, after the field unless it names that itself."""
+        if self.field in ("", _NO_FIELD) or self.message.startswith(f"{self.field}: "):
+            return self.message
+        return f"{self.field}: {self.message}"
 
     def json(self) -> dict[str, Any]:
         found = {name: getattr(self, name) for name in _JSON_FIELDS}
@@ -54,6 +58,11 @@ class Finding:
 
 
 _JSON_FIELDS = ("severity", "file", "document", "line", "kind", "namespace", "name", "field", "reason", "message")
+
+
+def one_line(text: str) -> str:
+    """A text that cannot start a line of its own."""
+    return text.translate(_BREAKS)
 
 
 def count(number: int, what: str) -> str:

@@ -81,9 +81,9 @@ class OfflineServer:
             self._kinds[api_version] = {scope.kind: scope for scope in scopes if "create" in scope.verbs}
         return self._kinds[api_version].get(kind)
 
-    async def send(self, method: str, path: str, body: Object, **query: str) -> Answer:
+    async def send(self, method: str, path: str, body: Object | None = None, **query: str) -> Answer:
         """One request, its body sent as JSON."""
-        content = codec.encode(body)
+        content = codec.encode(body) if body is not None else b""
         too_large = len(content) > MAX_BODY
         headers = {"content-type": "application/json", "accept": "application/json", "user-agent": "steersman"}
         request = Request(method, path, urlencode(query), headers, b"" if too_large else content, too_large=too_large)

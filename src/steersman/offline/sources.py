@@ -48,6 +48,13 @@ def read_sources(names: Sequence[str], *, recursive: bool = False) -> Iterator[S
                 yield _read(found)
 
 
+def read_texts(names: Sequence[str], *, recursive: bool = False) -> tuple[list[Source], list[Unreadable]]:
+    """What can be read, and what cannot."""
+    found = list(read_sources(names, recursive=recursive))
+    texts = [each for each in found if isinstance(each, Source)]
+    return texts, [each for each in found if isinstance(each, Unreadable)]
+
+
 def _files(path: Path, recursive: bool) -> Iterator[Path | Unreadable]:
     if not path.is_dir():
         yield path

@@ -70,7 +70,7 @@ async def validate(
         run = _Run(server, options or Options())
         judged: dict[int, Verdict] = {}
         for index, manifest in enumerate(found):
-            if _is_crd(manifest):
+            if is_crd(manifest):
                 judged[index] = await run.define(manifest)
         wrong = await run.define_more(extra)
         for index, manifest in enumerate(found):
@@ -79,7 +79,8 @@ async def validate(
     return [judged[index] for index in range(len(found))], wrong
 
 
-def _is_crd(manifest: Manifest | Unusable) -> bool:
+def is_crd(manifest: Manifest | Unusable) -> bool:
+    """Whether it is a definition."""
     return isinstance(manifest, Manifest) and (manifest.api_version, manifest.kind) == CRD
 
 
@@ -97,7 +98,7 @@ class _Run:
         for manifest in found:
             if isinstance(manifest, Unusable):
                 wrong.append(_unusable(manifest))
-            elif _is_crd(manifest) and manifest.name not in self._defined:
+            elif is_crd(manifest) and manifest.name not in self._defined:
                 verdict = await self.define(manifest, "Ignore")
                 wrong += [each for each in verdict.findings if each.severity == "error"]
         return wrong
@@ -105,7 +106,7 @@ class _Run:
     async def define(self, manifest: Manifest | Unusable, level: FieldValidation | None = None) -> Verdict:
         """Judge a definition, and serve what it defines."""
         assert isinstance(manifest, Manifest)
-        own = _without_webhook(manifest.obj)
+        own = without_webhook(manifest.obj)
         verdict, created = await self._try(manifest, level or self._options.field_validation, keep=own is manifest.obj)
         earlier = self._defined.get(manifest.name)
         if earlier is not None:
@@ -177,7 +178,7 @@ class _Run:
         return Verdict(manifest, result, findings, None if answer.ok else answer.body), created
 
 
-def _without_webhook(crd: dict[str, Any]) -> dict[str, Any]:
+def without_webhook(crd: dict[str, Any]) -> dict[str, Any]:
     """A definition whose objects are converted without asking anybody; the same one, if they are so already."""
     spec = crd.get("spec")
     conversion = spec.get("conversion") if isinstance(spec, dict) else None

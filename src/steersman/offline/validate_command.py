@@ -10,7 +10,7 @@ from collections.abc import Sequence
 import orjson
 
 from steersman.offline.findings import Finding, count, tally
-from steersman.offline.sources import Source, Unreadable, read_sources
+from steersman.offline.sources import read_texts
 from steersman.offline.validate import Options, Verdict, validate
 
 USAGE_STATUS = 2
@@ -45,8 +45,8 @@ def add_parser(commands: argparse._SubParsersAction[argparse.ArgumentParser]) ->
 
 def run(options: argparse.Namespace) -> int:
     """Judge, and print the findings. Returns the exit status."""
-    sources, unread = _read(options.files, options.recursive)
-    definitions, unread_too = _read(options.crd, options.recursive)
+    sources, unread = read_texts(options.files, recursive=options.recursive)
+    definitions, unread_too = read_texts(options.crd, recursive=options.recursive)
     unread += unread_too
     chosen = Options(options.field_validation, options.ignore_missing_kinds, options.namespace)
     verdicts, wrong = asyncio.run(validate(sources, definitions, chosen))
@@ -56,12 +56,6 @@ def run(options: argparse.Namespace) -> int:
     if unread:
         return USAGE_STATUS
     return int(bool(wrong) or any(verdict.result == "invalid" for verdict in verdicts))
-
-
-def _read(names: Sequence[str], recursive: bool) -> tuple[list[Source], list[Unreadable]]:
-    found = list(read_sources(names, recursive=recursive))
-    texts = [each for each in found if isinstance(each, Source)]
-    return texts, [each for each in found if isinstance(each, Unreadable)]
 
 
 def _all(verdicts: Sequence[Verdict], wrong: Sequence[Finding]) -> list[Finding]:
