@@ -162,9 +162,8 @@ async def _compose(store: Store, config: ServerConfig) -> Core:
     ]
     plugins = [plugin for plugin in plugins if plugin.name not in config.disabled_plugins]
     authorizer: Authorizer = feed_rbac(catalog) if config.rbac and not config.insecure else AlwaysAllow()
-    if isinstance(authorizer, RbacAuthorizer):
-        plugins.append(EscalationCheck(authorizer))
-    admission = Admission(plugins)
+    guards = [EscalationCheck(authorizer)] if isinstance(authorizer, RbacAuthorizer) else []
+    admission = Admission(plugins, guards=guards)
     accounts = ServiceAccountTokens(config.service_accounts, partial(_find, catalog))
     static = [config.tokens] if config.tokens is not None else []
     identity = Identity(BearerTokens([*static, accounts], accounts.audiences), accounts, authorizer)

@@ -1,22 +1,37 @@
-"""The chain of admission plugins that every write passes.
+"""The chain of admission plugins that every write passes: those that may change it, then those that only judge.
 
-Source: apiserver `pkg/admission/{attributes,chain}.go`.
+Source: apiserver `pkg/admission/{attributes,chain,reinvocation}.go`.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
 from typing import Protocol
 
+from steersman.apimachinery.gvk import GroupVersionKind
 from steersman.apiserver.authn.user import UserInfo
 from steersman.apiserver.scope import ResourceScope
 from steersman.apiserver.strategy import Object
 
 
+class Form(Protocol):
+    """How an object of the request's kind is decoded and completed; a strategy is one."""
+
+    def decode(self, obj: Object) -> tuple[Object, list[str]]: ...
+
+    def default(self, obj: Object) -> None: ...
+
+
 @dataclass(slots=True)
 class Attributes:
-    """What a plugin may know of a write. `operation` is CREATE, UPDATE or DELETE; `name` is "" when it is generated."""
+    """What a plugin may know of a write. `operation` is CREATE, UPDATE or DELETE; `name` is "" when it is generated.
+
+    A plugin that changes the object changes its top level or metadata in place, or puts another one in its place.
+    `kind` is what the request is about: a subresource may have a kind of its own, whose objects `form` knows.
+    `options` are the request's (CreateOptions and so on), as an object. `warn` takes texts for Warning headers,
+    `annotations` what an audit event is to tell. `patched` says that the object came back from outside.
+    """
 
     operation: str
     scope: ResourceScope
@@ -27,6 +42,33 @@ class Attributes:
     user: UserInfo
     dry_run: bool = False
     subresource: str = ""
+    kind: GroupVersionKind | None = None
+    form: Form | None = None
+    options: Object | None = None
+    warn: Callable[[list[str]], None] = lambda texts: None
+    annotations: dict[str, str] = field(default_factory=dict)
+    patched: bool = False
+    reinvocation: Reinvocation | None = None
+
+    @property
+    def gvk(self) -> GroupVersionKind:
+        return self.kind or self.scope.gvk
+
+    @property
+    def rules(self) -> Form:
+        return self.form or self.scope.strategy
+
+
+@dataclass(slots=True)
+class Reinvocation:
+    """The second round, which plugins ask for that were asked before the object changed.
+
+    Each plugin keeps its own notes in `notes`, by its name.
+    """
+
+    wanted: bool = False
+    running: bool = False
+    notes: dict[str, object] = field(default_factory=dict)
 
 
 class Plugin(Protocol):
@@ -34,16 +76,71 @@ class Plugin(Protocol):
 
     name: str
 
+    async def admit(self, attributes: Attributes) -> None:
+        """May change the object, before it is judged by its kind's rules."""
+
+
+class Validator(Protocol):
+    """A plugin of the second phase: it sees the object as it will be stored."""
+
+    name: str
+
+    async def validate(self, attributes: Attributes) -> None:
+        """May only refuse, with an ApiError."""
+
+
+class Reinvocable(Protocol):
+    """A plugin that may want a second round. `active` says whether any write may concern it."""
+
+    name: str
+
+    @property
+    def active(self) -> bool: ...
+
     async def admit(self, attributes: Attributes) -> None: ...
 
 
 class Admission:
-    """Plugins in order. `mutates` says that one of them may change objects, or sees writes that will conflict."""
+    """Plugins in order: `plugins`, then `late` ones, which change objects on behalf of others, then `guards`, which see
+    what came of it; and in the second phase `validators`."""
 
-    def __init__(self, plugins: Sequence[Plugin]) -> None:
+    def __init__(
+        self,
+        plugins: Sequence[Plugin],
+        late: Sequence[Reinvocable] = (),
+        guards: Sequence[Plugin] = (),
+        validators: Sequence[Validator] = (),
+    ) -> None:
         self.plugins = list(plugins)
-        self.mutates = False
+        self.late = list(late)
+        self.guards = list(guards)
+        self.validators = list(validators)
+
+    @property
+    def mutates(self) -> bool:
+        """Whether someone else sees writes, and may change objects, before they are known to conflict."""
+        return any(plugin.active for plugin in self.late)
 
     async def admit(self, attributes: Attributes) -> None:
+        """The first phase. Plugins run again when one of the late ones asks for it, once."""
         for plugin in self.plugins:
             await plugin.admit(attributes)
+        if self.mutates:
+            await self._admit_late(attributes)
+        for plugin in self.guards:
+            await plugin.admit(attributes)
+
+    async def _admit_late(self, attributes: Attributes) -> None:
+        late = [plugin for plugin in self.late if plugin.active]
+        round_ = attributes.reinvocation = Reinvocation()
+        for plugin in late:
+            await plugin.admit(attributes)
+        if round_.wanted and attributes.obj is not None:
+            round_.running = True
+            for again in (*self.plugins, *late):
+                await again.admit(attributes)
+
+    async def validate(self, attributes: Attributes) -> None:
+        """The second phase."""
+        for plugin in self.validators:
+            await plugin.validate(attributes)
