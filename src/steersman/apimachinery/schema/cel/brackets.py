@@ -10,7 +10,7 @@ from collections.abc import Set
 from typing import Final
 
 from steersman.apimachinery.schema.cel.ast import Entry, Expr, ListExpr, MapExpr, Message
-from steersman.apimachinery.schema.cel.token_reader import OPERAND, Mismatch, TokenReader
+from steersman.apimachinery.schema.cel.token_reader import OPERAND, Mismatch, TokenReader, is_syntax_error
 
 FIELD: Final = frozenset({"IDENTIFIER", "ESC_IDENTIFIER"})
 _ELEMENT = OPERAND | {"?"}
@@ -114,10 +114,16 @@ class Brackets(TokenReader):
         try:
             while not entries or self.more(_ELEMENT):
                 optional = self.take("?")
+                found = len(self.issues)
                 self.enter(":", operators=False, postfix=False)
                 key = self.expression()
                 self.leave()
-                position = self.expect(":", OPERAND).pos
+                try:
+                    position = self.expect(":", OPERAND).pos
+                except Mismatch:
+                    # upstream looks at the keys only of entries that are complete
+                    self.issues[found:] = [each for each in self.issues[found:] if is_syntax_error(each)]
+                    raise
                 entries.append(Entry(position, key, self.expression(), optional=optional))
         except Mismatch:
             self.recover("entries", operators=False)

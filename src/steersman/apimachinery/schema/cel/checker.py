@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from typing import Any
 
 from steersman.apimachinery.schema.cel import types as t
 from steersman.apimachinery.schema.cel.ast import (
@@ -105,19 +106,12 @@ class _Checker:
         if variable is not None:
             node.name = name
             return variable
-        named = TYPE_NAMES.get(name)
-        message = MESSAGES.get(name)
-        if named is not None:
-            node.constant = named[1]
-        elif message is not None:
-            node.constant = message.type if message.type.kind == t.OBJECT else UNDEFINED
-        elif name in ENUMS:
-            node.constant = ENUMS[name]
-            return t.INT
-        else:
+        named = _NAMED.get(name)
+        if named is None:
             return None
         node.name = name
-        return t.type_of_type(named[0] if named is not None else message.type)  # type: ignore[union-attr]
+        node.constant = named[1]
+        return named[0]
 
     def qualified(self, node: Select) -> Type | None:
         """The type of `a.b.c` if that is one name."""
@@ -342,6 +336,19 @@ class _Checker:
         words = "cannot be range of a comprehension (must be list, map, or dynamic)"
         self.issue(node.source, f"expression of type '{source}' {words}")
         return t.ERROR, t.ERROR
+
+
+def _named() -> dict[str, tuple[Type, Any]]:
+    """The names that are no variables: their types and values."""
+    out: dict[str, tuple[Type, Any]] = {name: (t.INT, value) for name, value in ENUMS.items()}
+    for name, message in MESSAGES.items():
+        out[name] = t.type_of_type(message.type), message.type if message.type.kind == t.OBJECT else UNDEFINED
+    for name, alias in (("duration", t.DURATION), ("timestamp", t.TIMESTAMP)):
+        out[name] = t.type_of_type(alias), UNDEFINED
+    return out | {name: (t.type_of_type(each), value) for name, (each, value) in TYPE_NAMES.items()}
+
+
+_NAMED = _named()
 
 
 def _qualified_name(expr: Expr) -> str | None:

@@ -53,9 +53,13 @@ class CallWriter(ExpressionWriter):
     def general_call(self, expr: Call) -> Code:
         """Call the implementation of the overload, or have it chosen by the arguments at run time."""
         exprs = [expr.target, *expr.args] if expr.target is not None else expr.args
-        exact = len(expr.overloads) == 1 and not any(is_dyn(each.type) for each in exprs)
+        exact = len(expr.overloads) == 1 and not any(
+            is_dyn(each.type) or each.type.kind == "null_type" for each in exprs
+        )
         if compares_itself(expr):
             args = self.list_arguments(exprs)
+        elif expr.function == "flatten" and len(exprs) == 2:
+            args = self.depth_arguments(exprs)
         else:
             args = [self.write_value(each) for each in exprs]
         self.raises = True
@@ -75,6 +79,20 @@ class CallWriter(ExpressionWriter):
         self.emit("    raise EvaluationPanic(NO_LIST)")
         if any(is_dyn(each.type) for each in exprs):
             self.emit(f"check_list({args[0]})")
+        return args
+
+    def depth_arguments(self, exprs: list[Expr]) -> list[str]:
+        """Arguments of flatten: upstream panics, too, where the depth is no integer or cannot be told."""
+        args = [self.name() for _ in exprs]
+        error = self.let("None", "e")
+        for name, each in zip(reversed(args), reversed(exprs), strict=True):
+            self.open("try:", counts=True)
+            self.emit(f"{name} = {self.write_value(each)}")
+            self.close(counts=True)
+            self.emit("except ERRORS as x:")
+            self.emit(f"    {error}, {name} = x, x")
+        self.emit(f"check_depth({args[1]})")
+        self.emit(f"if {error}: raise {error}")
         return args
 
     def charge_call(self, expr: Call, args: list[str], result: str) -> None:
@@ -215,6 +233,8 @@ class CallWriter(ExpressionWriter):
         if needle.type.kind in ("int", "string") and all(each.__class__ in (int, str) for each in members):
             return Code(f"({text} in {self.constant(frozenset(members))})", t.BOOL)
         self.raises = True
+        if is_dyn(needle.type):
+            self.emit(f"map_key({text})")
         return Code(self.let(f"contains({text}, {self.constant(members)})"), t.BOOL)
 
     def size(self, expr: Call) -> Code | None:
@@ -249,9 +269,9 @@ class CallWriter(ExpressionWriter):
         if not is_constant(pattern) or constant_value(pattern).__class__ is not str or len(expr.overloads) != 1:
             return None
         regex = compile_regex(constant_value(pattern))
-        if subject.type.kind != "string" or any(is_dyn(each.type) for each in args):
-            return None
         text = self.write_value(subject)
+        if subject.type.kind != "string":
+            text = self.let(f"subject({text})")
         self.raises = True
         self.price_text(f"((len({text}) + 10) // 10) * {regex_cost(len(constant_value(pattern)))}")
         if expr.function == "matches":
@@ -259,6 +279,8 @@ class CallWriter(ExpressionWriter):
         if expr.function == "find":
             return Code(self.let(f"{self.constant(find_with(regex), 'F')}({text})"), t.STRING)
         limit = self.write_value(args[2]) if len(args) > 2 else "-1"
+        if len(args) > 2 and args[2].type.kind != "int":
+            self.emit(f"if {limit}.__class__ is not int: raise no_such_overload()")
         return Code(self.let(f"{self.constant(find_all_with(regex), 'F')}({text}, {limit})"), expr.type)
 
     def optional_or(self, expr: Call) -> Code | None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import NamedTuple
 
 MAX_ISSUES = 100
+UNPLACED = -2
 _MAX_SNIPPET = 16384
 
 
@@ -24,7 +25,10 @@ class EvaluationPanic(Exception):
 
 
 class Issue(NamedTuple):
-    """Something wrong at an offset (in code points) of the source; offset -1: nowhere in particular."""
+    """Something wrong at an offset (in code points) of the source.
+
+    Offset -1 is nowhere in particular, UNPLACED ahead of the first column.
+    """
 
     offset: int
     message: str
@@ -58,6 +62,8 @@ def _display(source: str, issues: list[Issue]) -> str:
 
 
 def _show(issue: Issue, lines: list[str], starts: list[int]) -> str:
+    if issue.offset == UNPLACED:
+        return f"ERROR: <input>:1:0: {issue.message}\n | {lines[0].replace(chr(9), ' ')}\n | ^"
     if issue.offset < 0:
         return f"ERROR: <input>:-1:0: {issue.message}"
     number = max(i for i, start in enumerate(starts[:-1]) if start <= issue.offset)

@@ -67,16 +67,13 @@ _Estimate = Callable[[Operand | None, _Args], CallEstimate | None]
 
 def estimate_call(function: str, overload: str, target: Operand | None, args: _Args) -> CallEstimate:
     """The estimate for one overload; calls that nothing is known about cost 1."""
-    for table, name in ((_EXTENSIONS, overload), (_LIBRARY, function), (_STANDARD, overload)):
+    tables = (_EXTENSIONS, overload), (_LIBRARY_OVERLOADS, overload), (_LIBRARY, function), (_STANDARD, overload)
+    for table, name in tables:
         estimate = table.get(name)
         if estimate is not None:
-            found = _nominal(overload) if name == "ip" and overload == "cidr_ip" else estimate(target, args)
+            found = estimate(target, args)
             if found is not None:
                 return found
-    return CallEstimate(ONE)
-
-
-def _nominal(overload: str) -> CallEstimate:
     return CallEstimate(ONE)
 
 
@@ -230,16 +227,21 @@ def _find(target: Operand | None, args: _Args) -> CallEstimate | None:
 
 
 def _contains_ip(target: Operand | None, args: _Args) -> CallEstimate | None:
-    cost = Range(8, 32).scaled(_TRAVERSAL)
-    if args[0].expr.type.kind == "string":
-        cost = cost.plus(args[0].size.scaled(_TRAVERSAL))
-    return CallEstimate(cost)
+    return CallEstimate(Range(8, 32).scaled(_TRAVERSAL))
 
 
 def _contains_cidr(target: Operand | None, args: _Args) -> CallEstimate | None:
-    estimated = _contains_ip(target, args)
-    assert estimated is not None
-    return CallEstimate(estimated.cost.plus(Range(4, 16).scaled(_TRAVERSAL)).plus(ONE))
+    return CallEstimate(Range(8, 32).scaled(_TRAVERSAL).plus(Range(4, 16).scaled(_TRAVERSAL)).plus(ONE))
+
+
+def _parsing(estimate: _Estimate) -> _Estimate:
+    """The same for a string that has to be parsed before."""
+
+    def parsed(target: Operand | None, args: _Args) -> CallEstimate | None:
+        found = estimate(target, args)
+        return found and CallEstimate(found.cost.plus(args[0].size.scaled(_TRAVERSAL)))
+
+    return parsed
 
 
 def _validate(target: Operand | None, args: _Args) -> CallEstimate | None:
@@ -294,6 +296,13 @@ _LIBRARY: dict[str, _Estimate] = {
     "fieldSelector": _selector,
     "labelSelector": _selector,
     "_==_": _equality,
+}
+
+
+_LIBRARY_OVERLOADS: dict[str, _Estimate] = {
+    "cidr_ip": _one,
+    "cidr_contains_ip_string": _parsing(_contains_ip),
+    "cidr_contains_cidr_string": _parsing(_contains_cidr),
 }
 
 

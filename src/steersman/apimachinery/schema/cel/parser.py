@@ -11,7 +11,7 @@ from typing import NamedTuple
 
 from steersman.apimachinery.schema.cel.ast import Call, Expr, Ident, Literal, Select
 from steersman.apimachinery.schema.cel.brackets import FIELD, Brackets
-from steersman.apimachinery.schema.cel.errors import CompileError, Issue
+from steersman.apimachinery.schema.cel.errors import UNPLACED, CompileError, Issue
 from steersman.apimachinery.schema.cel.lexer import EOF
 from steersman.apimachinery.schema.cel.literals import (
     LiteralError,
@@ -30,6 +30,8 @@ from steersman.apimachinery.schema.cel.token_reader import (
     Mismatch,
     Stop,
     expected,
+    is_syntax_error,
+    on_one_line,
 )
 from steersman.apimachinery.schema.cel.values import Uint
 
@@ -70,7 +72,7 @@ class _Parser(Brackets):
                 self.recover("start", operators=False)
         except Stop:
             # upstream looks for other errors only in a whole tree
-            self.issues = [each for each in self.issues if each.offset < 0 or each.message.startswith("Syntax error")]
+            self.issues = [each for each in self.issues if each.offset < 0 or is_syntax_error(each)]
         if not self.issues and self.heights.get(expr, 0) > MAX_DEPTH:
             self.issues.append(Issue(-1, "max recursion depth exceeded"))
         if self.issues:
@@ -168,7 +170,7 @@ class _Parser(Brackets):
             raise self.no_alternative(self.at + 1)
         self.advance()
         if self.token.kind not in _PRIMARY:
-            self.syntax_error(f"extraneous input '{self.token.text}' expecting {expected(OPERAND)}")
+            self.syntax_error(f"extraneous input '{on_one_line(self.token.text)}' expecting {expected(OPERAND)}")
             self.skip_to(OPERAND | self.restart(operators=True, postfix=False))
         operand = self.member()
         if count % 2 == 0:
@@ -226,7 +228,8 @@ class _Parser(Brackets):
             except Mismatch:
                 position = self.token.pos
                 self.recover("identifier", postfix=True)
-                return self.error(position, "unsupported ident kind"), True
+                self.error(position, "unsupported ident kind")
+                return Literal(dot.pos, None), True
             name = self.token
         self.advance()
         text = name.text[1:-1] if name.kind == "ESC_IDENTIFIER" else name.text
@@ -256,7 +259,7 @@ class _Parser(Brackets):
                 return self.name()
         except Mismatch:
             self.recover("primary", postfix=True)
-            return Literal(token.pos, None)
+            return Literal(UNPLACED if token.kind == "." else token.pos, None)
         self.advance()
         if token.kind == "(":
             return self.parenthesis()

@@ -34,6 +34,7 @@ from steersman.apimachinery.schema.cel.operators import (
     subtract,
 )
 from steersman.apimachinery.schema.cel.schema_types import Decl
+from steersman.apimachinery.schema.cel.types import Type
 from steersman.apimachinery.schema.cel.values import (
     MISSING,
     NONE,
@@ -68,6 +69,22 @@ def check_list(value: Any) -> None:
         missing = "Contains" if value.__class__ in _ADDABLE else "Add"
         words = f"interface conversion: {go_type(value)} is not traits.Lister: missing method {missing}"
         raise EvaluationPanic(f"internal error: {words}")
+
+
+def check_depth(value: Any) -> None:
+    """See that a value is an integer where upstream takes it for one."""
+    if value.__class__ is not int:
+        found = "*types.Err" if isinstance(value, Exception) else go_type(value)
+        raise EvaluationPanic(f"internal error: interface conversion: ref.Val is {found}, not types.Int")
+
+
+def subject(value: Any) -> str:
+    """What a constant pattern is matched with: a text, or the name of a type."""
+    if value.__class__ is str:
+        return str(value)
+    if value.__class__ is Type:
+        return value.name
+    raise no_such_overload()
 
 
 def has(container: Any, name: str) -> bool:
@@ -135,6 +152,7 @@ NAMES: Final[dict[str, Any]] = {
         actual_size,
         add,
         append_optional,
+        check_depth,
         check_list,
         checked_int,
         contains,
@@ -166,6 +184,7 @@ NAMES: Final[dict[str, Any]] = {
         read_index,
         set_optional,
         smaller_size,
+        subject,
         subtract,
     )
 } | {

@@ -174,6 +174,10 @@ def in_zone(value: Timestamp, zone: str = "UTC") -> tuple[datetime, int]:
         seconds += 60 * where
         where = UTC
     shift = 0
+    if seconds < _EARLIEST:
+        offset = where.utcoffset(datetime(1, 1, 3))
+        seconds += int(offset.total_seconds()) if offset is not None else 0
+        where = UTC
     if not _EARLIEST <= seconds <= _LATEST:
         shift = (seconds - _LATEST) // _CYCLE + 1
         seconds -= shift * _CYCLE

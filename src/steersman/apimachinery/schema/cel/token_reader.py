@@ -215,7 +215,7 @@ class TokenReader:
             if token.kind is not EOF:
                 text += token.text
             end = token.pos + len(token.text)
-        return text.replace("\n", "\\n").replace("\r", "\\r").replace("\t", "\\t")
+        return on_one_line(text)
 
     def expect(self, kind: str, follow: Iterable[str]) -> Token:
         """Take a token of a kind; if another stands there, drop it or go on as if it stood, where that helps.
@@ -228,7 +228,7 @@ class TokenReader:
         if self._drop({kind}):
             return self.advance()
         if self.token.kind in follow:
-            self.syntax_error(f"missing {expected({kind})} at '{self.token.text}'")
+            self.syntax_error(f"missing {expected({kind})} at '{on_one_line(self.token.text)}'")
             return Token(kind, "", self.token.pos)
         raise self.mismatch({kind})
 
@@ -236,19 +236,28 @@ class TokenReader:
         """Drop an unexpected token that stands before an expected one."""
         if self.token.kind is EOF or self.second() not in wanted:
             return False
-        self.syntax_error(f"extraneous input '{self.token.text}' expecting {expected(wanted)}")
+        self.syntax_error(f"extraneous input '{on_one_line(self.token.text)}' expecting {expected(wanted)}")
         self.at += 1
         self.matched()
         return True
 
     def mismatch(self, wanted: Iterable[str]) -> Mismatch:
-        self.syntax_error(f"mismatched input '{self.token.text}' expecting {expected(wanted)}")
+        self.syntax_error(f"mismatched input '{on_one_line(self.token.text)}' expecting {expected(wanted)}")
         return Mismatch()
 
     def require(self, wanted: Set[str]) -> None:
         """See that one of several tokens stands here, after an unexpected one was dropped if need be."""
         if self.token.kind not in wanted and (self.recovering or not self._drop(wanted)):
             raise self.mismatch(wanted)
+
+
+def is_syntax_error(issue: Issue) -> bool:
+    """Whether an issue is about the grammar, not about what a well-formed text says."""
+    return issue.message.startswith("Syntax error")
+
+
+def on_one_line(text: str) -> str:
+    return text.replace("\n", "\\n").replace("\r", "\\r").replace("\t", "\\t")
 
 
 def expected(kinds: Iterable[str]) -> str:

@@ -59,8 +59,8 @@ def map_key(key: Any) -> Any:
         return key
     if kind is bool:
         return _BOOL_KEYS[key]
-    if kind is bytes:
-        raise EvaluationPanic("internal error: runtime error: hash of unhashable type types.Bytes")
+    if kind is bytes or getattr(key, "unhashable", False):
+        raise EvaluationPanic(f"internal error: runtime error: hash of unhashable type {go_type(key)}")
     return Key(key, (kind, key if kind in _KEYS_BY_VALUE or getattr(key, "comparable", False) else id(key)))
 
 
@@ -184,6 +184,7 @@ class Opaque:
     cel_type: t.Type = t.DYN
     go_type = "types.Object"
     comparable = False
+    unhashable = False
 
     def equals(self, other: Any) -> bool:
         if other.__class__ is not self.__class__:

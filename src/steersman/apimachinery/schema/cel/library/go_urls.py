@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from urllib.parse import unquote_to_bytes
 
 from steersman._util.gotext import quote
+from steersman.apimachinery.schema.cel.library.addresses import AddressError, parse_address
 
 _HEX = "0123456789abcdefABCDEF"
 _UNRESERVED = frozenset("ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_.~")
@@ -121,7 +122,7 @@ def _parse(text: str, *, via_request: bool) -> GoUrl:
     if (scheme or (not via_request and not rest.startswith("///"))) and rest.startswith("//"):
         authority, slash, path = rest[2:].partition("/")
         rest = slash + path
-        user, host = _authority(authority)
+        user, host = _authority(authority, scheme)
     elif scheme and rest.startswith("/"):
         omit_host = True
     _check_escapes(rest)
@@ -147,9 +148,9 @@ def _check_escapes(text: str, *, host: bool = False) -> None:
         at = text.find("%", at + 3)
 
 
-def _authority(authority: str) -> tuple[str | None, str]:
+def _authority(authority: str, scheme: str) -> tuple[str | None, str]:
     userinfo, at, hostport = authority.rpartition("@")
-    host = _host(hostport)
+    host = _host(hostport, scheme)
     if not at:
         return None, host
     if not _USERINFO.fullmatch(userinfo):
@@ -158,24 +159,44 @@ def _authority(authority: str) -> tuple[str | None, str]:
     return userinfo, host
 
 
-def _host(text: str) -> str:
-    if text.startswith("["):
-        end = text.rfind("]")
-        if end < 0:
-            raise UrlError("missing ']' in host")
-        port = text[end + 1 :]
-        if not _valid_port(port):
-            raise UrlError(f"invalid port {quote(port)} after host")
-        zone = text[:end].find("%25")
-        if zone >= 0:
-            _check_escapes(text[zone + 3 : end])
-            _check_host(text[:zone])
-            return text[:zone] + "%" + unquote_to_bytes(text[zone + 3 :]).decode("utf-8", "surrogateescape")
-    elif ":" in text:
-        port = text[text.rfind(":") :]
-        if not _valid_port(port):
-            raise UrlError(f"invalid port {quote(port)} after host")
+def _host(text: str, scheme: str) -> str:
+    opening = text.rfind("[")
+    if opening > 0:
+        raise UrlError("invalid IP-literal")
+    if opening == 0:
+        return _literal_host(text)
+    if ":" in text:
+        # other schemes may list hosts with ports
+        _check_port(text[text.index(":") if scheme in ("http", "https") else text.rindex(":") :])
     _check_host(text)
+    return _unescaped(text)
+
+
+def _literal_host(text: str) -> str:
+    """A host in brackets: an IPv6 address, maybe with a zone."""
+    end = text.rfind("]")
+    if end < 0:
+        raise UrlError("missing ']' in host")
+    _check_port(text[end + 1 :])
+    name, zone, rest = text[1:end].partition("%25")
+    _check_host(name)
+    _check_escapes(rest)
+    host = _unescaped(name) + ("%" + _unescaped(rest) if zone else "")
+    try:
+        address, _ = parse_address(host)
+    except AddressError as error:
+        raise UrlError(f"invalid host: {error}") from None
+    if address.version == 4:
+        raise UrlError("invalid IP-literal")
+    return f"[{host}]{text[end + 1 :]}"
+
+
+def _check_port(text: str) -> None:
+    if not _valid_port(text):
+        raise UrlError(f"invalid port {quote(text)} after host")
+
+
+def _unescaped(text: str) -> str:
     return unquote_to_bytes(text).decode("utf-8", "surrogateescape")
 
 

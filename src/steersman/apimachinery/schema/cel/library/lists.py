@@ -12,7 +12,15 @@ from typing import Any
 from steersman.apimachinery.schema.cel.errors import CelError, no_such_overload
 from steersman.apimachinery.schema.cel.library import Function
 from steersman.apimachinery.schema.cel.operators import ORDERED, add, compare, contains, equal
-from steersman.apimachinery.schema.cel.values import Duration, Uint, is_list, items_of
+from steersman.apimachinery.schema.cel.values import (
+    MAP_TYPE,
+    OPTIONAL_TYPE,
+    Duration,
+    Uint,
+    is_list,
+    items_of,
+    type_of,
+)
 
 _MAX_RANGE = 10_000_000
 _INSERTION_SORT = 12
@@ -167,10 +175,18 @@ def _intersects(left: Any, right: Any) -> bool:
     return False
 
 
-def _flatten_list(items: Any, depth: int = 1) -> list[Any]:
+def _flatten_list(items: Any, *depths: Any) -> list[Any]:
     if not is_list(items):
-        raise no_such_overload()
-    return _flatten(items, depth)
+        words = ", ".join(str(type_of(depth).name) for depth in depths)
+        raise CelError(f"no such overload: {_shown_type(items)}.flatten({words})")
+    return _flatten(items, *depths)
+
+
+def _shown_type(value: Any) -> str:
+    found = type_of(value)
+    if found == OPTIONAL_TYPE:
+        return "optional_type(dyn)"
+    return "map(dyn, dyn)" if found == MAP_TYPE else found.name
 
 
 _KINDS = ["int", "uint", "double", "bool", "duration", "timestamp", "string", "bytes"]

@@ -28,6 +28,7 @@ class SemverValue(Opaque):
     build: tuple[str, ...]
     cel_type = t.SEMVER
     go_type = "cel.Semver"
+    unhashable = True
 
     def equals(self, other: Any) -> bool:
         if not isinstance(other, SemverValue):

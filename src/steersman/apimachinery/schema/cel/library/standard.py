@@ -179,7 +179,9 @@ def _milliseconds(moment: Timestamp, zone: str = "UTC") -> int:
 
 def _truncated(unit: int) -> Function:
     def part(value: Duration) -> int:
-        whole = abs(value.nanos) // unit
+        whole, rest = divmod(abs(value.nanos), unit)
+        # a float, as Go reckons it: what is hardly less than the next unit is taken for that
+        whole = whole if unit < SECOND else int(float(whole) + float(rest) / unit)
         return whole if value.nanos >= 0 else -whole
 
     return part
