@@ -14,16 +14,17 @@ COMMANDS = {
     "serve": "steersman.controlplane.command",
     "validate": "steersman.offline.validate_command",
     "crd": "steersman.offline.crd_command",
+    "migrate": "steersman.migration.command",
     "demo": "steersman.demo.command",
 }
 """Subcommands by name, and the module that has each: it is imported when it is called, for start-up's sake."""
 
+ANSWERING = frozenset({"crd", "migrate", "validate"})
+"""Subcommands that exit with 1 to say that something is wrong with what they looked at; wrong arguments give 2."""
+
 
 class Parser(argparse.ArgumentParser):
-    """Says what is wrong with the arguments in one line, and exits with 1 as for any other failure.
-
-    A command for which 1 is an answer sets another `usage_status`.
-    """
+    """Says what is wrong with the arguments in one line, and exits with 1 as for any other failure."""
 
     usage_status = 1
 
@@ -31,13 +32,20 @@ class Parser(argparse.ArgumentParser):
         self.exit(self.usage_status, f"{self.prog}: {message}; see {self.prog} --help\n")
 
 
+class AnsweringParser(Parser):
+    """For commands for which 1 is an answer."""
+
+    usage_status = 2
+
+
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run a subcommand; returns the process's exit status."""
     given = sys.argv[1:] if arguments is None else arguments
-    parser = Parser(prog="steersman", description=_description())
+    called = next((word for word in given if not word.startswith("-")), "")
+    make = AnsweringParser if called in ANSWERING else Parser
+    parser = make(prog="steersman", description=_description())
     parser.add_argument("--version", action="version", version=f"steersman {__version__}")
     commands = parser.add_subparsers(dest="command", required=True, metavar="COMMAND")
-    called = next((word for word in given if not word.startswith("-")), "")
     for name in [called] if called in COMMANDS else COMMANDS:
         importlib.import_module(COMMANDS[name]).add_parser(commands)
     options = parser.parse_args(given)

@@ -19,7 +19,6 @@ USAGE_STATUS = 2
 def add_parser(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
     """Add `crd` and its subcommands."""
     crd = commands.add_parser("crd", help="tell the author of a CustomResourceDefinition what to know of it")
-    crd.usage_status = USAGE_STATUS  # type: ignore[attr-defined]
     below = crd.add_subparsers(dest="subcommand", required=True, metavar="SUBCOMMAND")
     parser = below.add_parser(
         "lint",
@@ -30,7 +29,6 @@ def add_parser(commands: argparse._SubParsersAction[argparse.ArgumentParser]) ->
         epilog="rules:\n" + "\n".join(f"  {name:<30} {rule.severity}: {rule.about}" for name, rule in RULES.items()),
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )
-    parser.usage_status = USAGE_STATUS  # type: ignore[attr-defined]
     add = parser.add_argument
     add("files", nargs="+", metavar="FILE", help="a file with definitions, a directory of them, or - for stdin")
     add("--against", action="append", default=[], metavar="PATH", help="an earlier state, to find breaking changes")

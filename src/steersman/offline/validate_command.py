@@ -26,7 +26,6 @@ def add_parser(commands: argparse._SubParsersAction[argparse.ArgumentParser]) ->
         "webhooks and policies are not asked. Exit status: 0 if all are valid, 1 if not, 2 if something cannot be "
         "read or asked.",
     )
-    parser.usage_status = USAGE_STATUS  # type: ignore[attr-defined]
     add = parser.add_argument
     add("files", nargs="+", metavar="FILE", help="a manifest, a directory of them (.json, .yaml, .yml), or - for stdin")
     add("--crd", action="append", default=[], metavar="PATH", help="a file or directory with definitions of more kinds")
