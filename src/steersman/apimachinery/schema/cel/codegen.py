@@ -211,6 +211,8 @@ class ExpressionWriter(Writer):
         if t.is_optional(operand.type):
             return self.optional_index(operand, expr)
         key = self.write(key_expr)
+        if self.nulls and not is_constant(key_expr):
+            self.emit(f"check_qualifier({key.text})")
         # a key that is a path is charged for as such
         charged = is_attribute(key_expr) and not is_constant(key_expr)
         if expr.function == "_[?_]":

@@ -13,6 +13,7 @@ from steersman.apimachinery.schema.cel.costs import call_cost, regex_cost
 from steersman.apimachinery.schema.cel.dispatch import dispatcher
 from steersman.apimachinery.schema.cel.library import implementation
 from steersman.apimachinery.schema.cel.library.regex import compile_regex, find_all_with, find_with
+from steersman.apimachinery.schema.cel.types import Type
 from steersman.apimachinery.schema.cel.values import Uint
 from steersman.apimachinery.schema.cel.writer import Code
 
@@ -53,9 +54,7 @@ class CallWriter(ExpressionWriter):
     def general_call(self, expr: Call) -> Code:
         """Call the implementation of the overload, or have it chosen by the arguments at run time."""
         exprs = [expr.target, *expr.args] if expr.target is not None else expr.args
-        exact = len(expr.overloads) == 1 and not any(
-            is_dyn(each.type) or each.type.kind == "null_type" for each in exprs
-        )
+        exact = len(expr.overloads) == 1 and not self.nulls and not any(_is_vague(each.type) for each in exprs)
         if compares_itself(expr):
             args = self.list_arguments(exprs)
         elif expr.function == "flatten" and len(exprs) == 2:
@@ -151,7 +150,7 @@ class CallWriter(ExpressionWriter):
         left, right = self.write_value(first), self.write_value(second)
         symbol, function = _COMPARISONS[expr.function]
         kinds = {first.type.kind, second.type.kind}
-        if len(kinds) == 1 and kinds <= {"int", "uint", "string"}:
+        if len(kinds) == 1 and kinds <= {"int", "uint", "string"} and not self.nulls:
             self.charge_sizes(first, second, left, right)
             self.raises = self.raises or not is_constant(first) or not is_constant(second)
             return Code(f"({left} {symbol} {right})", t.BOOL)
@@ -171,13 +170,13 @@ class CallWriter(ExpressionWriter):
         kinds = {first.type.kind, second.type.kind}
         self.raises = True
         symbol = expr.function[1]
-        if kinds == {"int"} and symbol in "+-*":
+        if kinds == {"int"} and symbol in "+-*" and not self.nulls:
             self.price(1)
             result = self.let(f"{left} {symbol} {right}")
             low, high = _INT_LIMITS
             self.emit(f"if not {low} <= {result} <= {high}: checked_int({result})")
             return Code(result, expr.type)
-        if kinds <= {"string", "bytes"} and len(kinds) == 1:
+        if kinds <= {"string", "bytes"} and len(kinds) == 1 and not self.nulls:
             result = self.let(f"{left} + {right}")
             self.price_text(f"(len({result}) + 9) // 10")
             return Code(result, expr.type)
@@ -239,7 +238,7 @@ class CallWriter(ExpressionWriter):
 
     def size(self, expr: Call) -> Code | None:
         operand = expr.target or expr.args[0]
-        if operand.type.kind not in ("string", "bytes", "list", "map"):
+        if self.nulls or operand.type.kind not in ("string", "bytes", "list", "map"):
             return None
         code = self.write(operand)
         self.price(1)
@@ -248,7 +247,9 @@ class CallWriter(ExpressionWriter):
 
     def affix(self, expr: Call) -> Code | None:
         """startsWith, endsWith and contains on strings."""
-        if expr.target is None or expr.target.type.kind != "string" or expr.args[0].type.kind != "string":
+        if self.nulls or expr.target is None:
+            return None
+        if expr.target.type.kind != "string" or expr.args[0].type.kind != "string":
             return None
         text, part = self.write_value(expr.target), self.write_value(expr.args[0])
         self.raises = True
@@ -270,7 +271,7 @@ class CallWriter(ExpressionWriter):
             return None
         regex = compile_regex(constant_value(pattern))
         text = self.write_value(subject)
-        if subject.type.kind != "string":
+        if subject.type.kind != "string" or self.nulls:
             text = self.let(f"subject({text})")
         self.raises = True
         self.price_text(f"((len({text}) + 10) // 10) * {regex_cost(len(constant_value(pattern)))}")
@@ -279,7 +280,7 @@ class CallWriter(ExpressionWriter):
         if expr.function == "find":
             return Code(self.let(f"{self.constant(find_with(regex), 'F')}({text})"), t.STRING)
         limit = self.write_value(args[2]) if len(args) > 2 else "-1"
-        if len(args) > 2 and args[2].type.kind != "int":
+        if len(args) > 2 and (args[2].type.kind != "int" or self.nulls):
             self.emit(f"if {limit}.__class__ is not int: raise no_such_overload()")
         return Code(self.let(f"{self.constant(find_all_with(regex), 'F')}({text}, {limit})"), expr.type)
 
@@ -313,6 +314,11 @@ def compares_itself(expr: Expr) -> bool:
     if not isinstance(expr, Call) or len(expr.overloads) != 1:
         return False
     return expr.overloads[0] == "list_distinct" or expr.overloads[0].endswith(("_sort", "_sortByAssociatedKeys"))
+
+
+def _is_vague(cel_type: Type) -> bool:
+    """Whether values may be of other types than a function takes that the checker let pass."""
+    return cel_type.kind == "null_type" or is_dyn(cel_type) or any(map(_is_vague, cel_type.params))
 
 
 _Special = Callable[[CallWriter, Call], Code | None]

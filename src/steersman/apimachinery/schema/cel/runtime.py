@@ -154,6 +154,7 @@ NAMES: Final[dict[str, Any]] = {
         append_optional,
         check_depth,
         check_list,
+        check_qualifier,
         checked_int,
         contains,
         convert,

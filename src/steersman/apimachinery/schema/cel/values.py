@@ -370,7 +370,7 @@ def show(value: Any) -> str:
     if value.__class__ is str:
         return str(value)
     if value is None:
-        return "NULL_VALUE"
+        return "0"
     try:
         return to_text(value)
     except CelError:
