@@ -14,7 +14,10 @@ from pathlib import Path
 import pytest
 
 ROOT = Path(__file__).parents[2]
-SERVE, *KUBECTL, OPERATOR = re.findall(r"^```sh\n(.*?)^```$", (ROOT / "README.md").read_text(), re.M | re.S)
+BLOCKS = re.findall(r"^```sh\n(.*?)^```$", (ROOT / "README.md").read_text(), re.M | re.S)
+OFFLINE = [block for block in BLOCKS if block.startswith(("steersman validate", "steersman crd"))]
+MIGRATE = [block for block in BLOCKS if block.startswith("steersman migrate")]
+SERVE, *KUBECTL, OPERATOR = [block for block in BLOCKS if block not in (*OFFLINE, *MIGRATE)]
 
 
 @pytest.fixture
@@ -71,8 +74,17 @@ async def test_commands_run(environment: dict[str, str], tmp_path: Path) -> None
         assert re.search(r"^example-myapp +1\.0 +2", out, re.M)
         assert re.search(r"^myapp.myorg.io/example-myapp scaled$", out, re.M)
         assert "the object has been modified; please apply your changes to the latest version" in err
+        out, _ = await shell("".join(MIGRATE), tmp_path, environment)
+        assert out == "0 of 1 definitions have objects that may be stored in an old version\n"
         setting, operator = OPERATOR.splitlines()
         name, _, value = setting.removeprefix("export ").partition("=")
         async with running(operator, tmp_path, {**environment, name: value}):
             wait = "kubectl wait myapp/example-myapp --for=condition=Ready --timeout=20s"
             await shell(f"{setting}\n{wait}", tmp_path, environment)
+
+
+async def test_commands_without_a_server_run(environment: dict[str, str], tmp_path: Path) -> None:
+    assert len(OFFLINE) == 2
+    out, err = await shell("".join(OFFLINE), tmp_path, environment)
+    assert (out.splitlines()[0], err) == ("1 manifest: 1 valid", "")
+    assert re.search(r"^1 definition: 0 errors, 0 warnings", out, re.M)
