@@ -29,7 +29,7 @@ class YamlError(ValueError):
 class Document(NamedTuple):
     """One document of a YAML stream: its value, its node (with the places of everything), and keys that stand twice.
 
-    `duplicates` are (line, key), lines from 1.
+    `duplicates` are (line of the value, key), lines from 1.
     """
 
     value: Any
@@ -98,7 +98,7 @@ def _mapping(loader: Any, node: Any) -> Any:
     for key_node, value_node in node.value:
         key = _key(loader.construct_object(key_node, deep=True))
         if key in value:
-            loader.duplicates.append((key_node.start_mark.line + 1, key))
+            loader.duplicates.append((value_node.start_mark.line + 1, key))
         value[key] = loader.construct_object(value_node, deep=True)
 
 

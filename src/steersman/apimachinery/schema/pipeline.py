@@ -6,7 +6,7 @@ Source: apiextensions `pkg/apiserver/customresource_handler.go` (unstructuredSch
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from steersman.apimachinery import field_errors as fe
@@ -72,32 +72,49 @@ class SchemaPipeline:
         if self._fill is not None:
             self._fill(obj)
 
-    def validate(self, obj: dict[str, Any], old: dict[str, Any] | None = None) -> list[FieldError]:
+    def validate(
+        self,
+        obj: dict[str, Any],
+        old: dict[str, Any] | None = None,
+        *,
+        metadata: Sequence[FieldError] = (),
+        scale: Sequence[FieldError] = (),
+    ) -> list[FieldError]:
         """All that is wrong with an object; with `old`, the object it replaces, unchanged values are forgiven.
 
         Values are correlated by field and, in map-type lists, by keys. Embedded resources are judged anew each time;
-        duplicates in set and map lists are forgiven when `old` had any.
+        duplicates in set and map lists are forgiven when `old` had any. `metadata` and `scale` are what was found wrong
+        there: the errors take their places among the others, and can keep rules from being checked as those can.
         """
         if self._is_valid(obj):
-            return self._check_rules([], obj, old)
+            return self._check_rules([*metadata, *scale], obj, old)
         correlation = Correlation(obj, old, self.node) if old is not None else None
-        errors = list(Checker().check(self.node, obj, "", correlation).errors.values())
+        errors = [*metadata, *Checker().check(self.node, obj, "", correlation).errors.values(), *scale]
         if self._embeds:
             errors += check_embedded(obj, self.node)
         return self._check_rules(errors + self._check_lists(obj, old), obj, old)
 
-    def validate_status(self, obj: dict[str, Any], old: dict[str, Any]) -> list[FieldError]:
+    def validate_status(
+        self,
+        obj: dict[str, Any],
+        old: dict[str, Any],
+        *,
+        metadata: Sequence[FieldError] = (),
+        scale: Sequence[FieldError] = (),
+    ) -> list[FieldError]:
         """All that is wrong with an object written through /status: only `status` is judged, and list types.
 
         The field paths start with `status`, while the paths in the messages start below it, as upstream has them.
+        `metadata` and `scale` are as for `validate`.
         """
         if self._is_valid(obj):
-            return self._check_rules([], obj, old)
-        errors: list[FieldError] = []
+            return self._check_rules([*metadata, *scale], obj, old)
+        errors = list(metadata)
         node = self.node.properties.get("status")
         if node is not None and "status" in obj:
             whole = Correlation(obj, old, self.node)
             errors += Checker("status").check(node, obj["status"], "", whole.key("status")).errors.values()
+        errors += scale
         return self._check_rules(errors + self._check_lists(obj, old), obj, old)
 
     def _check_lists(self, obj: dict[str, Any], old: dict[str, Any] | None) -> list[FieldError]:

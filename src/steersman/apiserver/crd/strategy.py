@@ -26,10 +26,12 @@ from steersman.apimachinery.names import name_is_dns_subdomain
 from steersman.apimachinery.object_meta import coerce_object_meta
 from steersman.apimachinery.schema.embedded import SchemaDecodeError
 from steersman.apimachinery.schema.pipeline import SchemaPipeline
+from steersman.apimachinery.unstructured import AccessError, nested_int, nested_text
 from steersman.apiserver.rest import mark_deleting
-from steersman.apiserver.scope import ScaleMapping, look_up
+from steersman.apiserver.scope import ScaleMapping
 from steersman.apiserver.strategy import Object
 
+_MAX_INT32 = 2**31 - 1
 _STATUS = FieldSet.of(("status",))
 _ALL_BUT_STATUS = FieldSet.of(("metadata",), ("spec",))  # upstream leaves other top-level fields out
 
@@ -85,8 +87,11 @@ class CustomStrategy:
         meta["generation"] = 1
         if errors := self._type_errors(obj):
             return errors
-        errors = validate_object_meta(meta, namespaced=self.namespaced, name_validator=name_is_dns_subdomain)
-        errors += self.pipeline.validate(obj) + self._scale_errors(obj)
+        errors = self.pipeline.validate(
+            obj,
+            metadata=validate_object_meta(meta, namespaced=self.namespaced, name_validator=name_is_dns_subdomain),
+            scale=self._spec_scale_errors(obj) + self._status_scale_errors(obj),
+        )
         return errors or validate_common_create(meta, namespaced=self.namespaced)
 
     def before_update(self, obj: Object, old: Object) -> list[FieldError]:
@@ -108,8 +113,12 @@ class CustomStrategy:
     def _judge_update(self, obj: Object, old: Object) -> list[FieldError]:
         if errors := self._type_errors(obj):
             return errors
-        errors = validate_object_meta_update(obj["metadata"], old["metadata"])
-        return errors + self.pipeline.validate(obj, old) + self._scale_errors(obj)
+        return self.pipeline.validate(
+            obj,
+            old,
+            metadata=validate_object_meta_update(obj["metadata"], old["metadata"]),
+            scale=self._spec_scale_errors(obj) + self._status_scale_errors(obj),
+        )
 
     def warnings(self, obj: Object, old: Object | None) -> list[str]:
         finalizers = obj["metadata"].get("finalizers") or []
@@ -163,15 +172,35 @@ class CustomStrategy:
             errors.append(fe.invalid("apiVersion", obj.get("apiVersion"), f"must be {self.gvk.api_version}"))
         return errors
 
-    def _scale_errors(self, obj: Object) -> list[FieldError]:
+    def _spec_scale_errors(self, obj: Object) -> list[FieldError]:
+        return _replicas_errors(obj, self.scale.spec_replicas) if self.scale else []
+
+    def _status_scale_errors(self, obj: Object) -> list[FieldError]:
         if self.scale is None:
             return []
-        errors = []
-        for path in (self.scale.spec_replicas, self.scale.status_replicas):
-            value = look_up(obj, path)
-            if isinstance(value, int) and not isinstance(value, bool) and value < 0:
-                errors.append(fe.invalid("." + ".".join(path), value, "should be a non-negative integer"))
+        errors = _replicas_errors(obj, self.scale.status_replicas)
+        if self.scale.selector is not None:
+            try:
+                nested_text(obj, self.scale.selector)
+            except AccessError as error:
+                errors.append(fe.invalid(_field(self.scale.selector), "", str(error)))
         return errors
+
+
+def _replicas_errors(obj: Object, path: tuple[str, ...]) -> list[FieldError]:
+    try:
+        replicas = nested_int(obj, path) or 0
+    except AccessError as error:
+        return [fe.invalid(_field(path), 0, str(error))]
+    if replicas < 0:
+        return [fe.invalid(_field(path), replicas, "should be a non-negative integer")]
+    if replicas > _MAX_INT32:
+        return [fe.invalid(_field(path), replicas, f"should be less than or equal to {_MAX_INT32}")]
+    return []
+
+
+def _field(path: tuple[str, ...]) -> str:
+    return "." + ".".join(path)
 
 
 class CustomStatusStrategy(CustomStrategy):
@@ -203,10 +232,12 @@ class CustomStatusStrategy(CustomStrategy):
             obj.pop("status", None)
 
     def _judge_update(self, obj: Object, old: Object) -> list[FieldError]:
-        errors = validate_object_meta_update(obj["metadata"], old["metadata"])
-        if errors:
-            return errors
-        return self.pipeline.validate_status(obj, old) + self._scale_errors(obj)
+        return self.pipeline.validate_status(
+            obj,
+            old,
+            metadata=validate_object_meta_update(obj["metadata"], old["metadata"]),
+            scale=self._status_scale_errors(obj),
+        )
 
 
 def keep_system_metadata(meta: Object, old: Object) -> None:
