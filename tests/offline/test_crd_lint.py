@@ -108,3 +108,24 @@ def test_a_version_that_is_still_stored(run: Run, tmp_path: Path) -> None:
     done = run("crd", "lint", "new.yaml", "--against", "old.yaml")
     errors = [line for line in done.lines if ": error: " in line]
     assert ["status.storedVersions[0]: " in errors[0], "[version-removed]" in errors[1], len(errors)] == [True, True, 2]
+
+
+@pytest.mark.parametrize(
+    ("old", "new"),
+    [
+        ("type: integer, minimum: 1", "type: array, items: [{type: string}]"),
+        ("size: {type: integer, minimum: 1}", "size: null"),
+        ("      served: true\n", "      served: true\n      additionalPrinterColumns: [null]\n"),
+        ("    - name: v1\n", "    - null\n    - name: v1\n"),
+        ("[red, blue]", "[{a: [1]}, null, 1.5]"),
+    ],
+)
+def test_strange_definitions(run: Run, tmp_path: Path, old: str, new: str) -> None:
+    """What Go reads as empty, or what no structural schema may hold, is judged as far as it goes."""
+    assert old in CRD
+    (tmp_path / "old.yaml").write_text(CRD)
+    (tmp_path / "new.yaml").write_text(CRD.replace(old, new))
+    for first, second in (("old", "new"), ("new", "old")):
+        done = run("crd", "lint", f"{first}.yaml", "--against", f"{second}.yaml")
+        assert done.status in (0, 1)
+        assert done.lines[-1].startswith("1 definition: ")

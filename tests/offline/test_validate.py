@@ -192,6 +192,8 @@ def test_json_texts(run: Run, crd: str, tmp_path: Path) -> None:
         (1, 6, "data.k"),
         (1, 5, "data"),
     ]
+    (tmp_path / "rest.json").write_text(f"{one}\n\n x")
+    assert run("validate", "rest.json").lines[0].startswith("rest.json:3: json: invalid character 'x'")
     (tmp_path / "flow.yaml").write_text("{apiVersion: v1, kind: ConfigMap, metadata: {name: a}}")
     assert run("validate", "flow.yaml").lines == ["1 manifest: 1 valid"]
 

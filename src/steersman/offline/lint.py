@@ -70,15 +70,16 @@ async def _judge(server: OfflineServer, manifest: Manifest, earlier: Manifest | 
     if answer.code == 400:  # unknown fields, or what cannot be decoded at all
         answer = await server.create(scope, "", manifest.obj, dryRun="All", fieldValidation="Ignore")
         found += _of_answer(manifest, answer)
-    comparable = False
     if earlier is not None:
-        updated, comparable = await _update(earlier, manifest)
-        found += _of_answer(manifest, updated)
+        found += _of_answer(manifest, await _update(earlier, manifest))
     found = list(dict.fromkeys(found))
-    if answer.code != 400:
-        found += [_finding(manifest, each) for each in rules.lint(manifest.obj)]
-        if earlier is not None and comparable:
-            found += [_finding(manifest, each) for each in rules.compare(earlier.obj, manifest.obj)]
+    crd = server.decoded(*CRD, manifest.obj)
+    if crd is None:
+        return found
+    found += [_finding(manifest, each) for each in rules.lint(crd)]
+    before = server.decoded(*CRD, earlier.obj) if earlier is not None else None
+    if before is not None:
+        found += [_finding(manifest, each) for each in rules.compare(before, crd)]
     return found
 
 
@@ -93,8 +94,8 @@ def _finding(manifest: Manifest, found: rules.LintFinding) -> Finding:
     return finding(manifest, found.severity, about, found.path, found.rule)
 
 
-async def _update(earlier: Manifest, manifest: Manifest) -> tuple[Answer, bool]:
-    """What a server says when the earlier definition, that it has served, is replaced; and whether it could be read.
+async def _update(earlier: Manifest, manifest: Manifest) -> Answer:
+    """What a server says when the earlier definition, that it has served, is replaced; nothing if it refuses that.
 
     The status of the earlier one, if it has any, says which versions are stored.
     """
@@ -103,7 +104,7 @@ async def _update(earlier: Manifest, manifest: Manifest) -> tuple[Answer, bool]:
         assert scope is not None
         created = await server.create(scope, "", without_webhook(earlier.obj), fieldValidation="Ignore")
         if not created.ok:
-            return Answer(200, {}, []), created.code != 400
+            return Answer(200, {}, [])
         await server.established(earlier.name)
         path = f"/apis/{CRD[0]}/customresourcedefinitions/{earlier.name}"
         current = (await server.send("GET", path)).body
@@ -112,7 +113,7 @@ async def _update(earlier: Manifest, manifest: Manifest) -> tuple[Answer, bool]:
             current = (await server.send("PUT", f"{path}/status", current)).body
         meta = {**manifest.obj["metadata"], "uid": "", "resourceVersion": current["metadata"]["resourceVersion"]}
         proposed = {**manifest.obj, "metadata": meta}
-        return await server.send("PUT", path, proposed, dryRun="All", fieldValidation="Ignore"), True
+        return await server.send("PUT", path, proposed, dryRun="All", fieldValidation="Ignore")
 
 
 def _stored_versions(crd: dict[str, Any]) -> list[str]:

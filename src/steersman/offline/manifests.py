@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import re
+from bisect import bisect_right
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from typing import Any
@@ -15,6 +16,7 @@ from steersman.offline.sources import Source
 
 # What kubectl and every YAML reader take for the end of a document, wherever it stands.
 _SEPARATOR = re.compile(rb"^---(?=[ \t\r\n]|\Z)", re.MULTILINE)
+_NO_SPACE = re.compile(r"\S")
 _BOM = b"\xef\xbb\xbf"
 
 Object = dict[str, Any]
@@ -130,13 +132,11 @@ def _of_yaml(document: yaml_codec.Document, before: int) -> _Text:
 
 def _json_documents(text: bytes) -> Iterator[_Text | _Broken]:
     """JSON values one after another; a text that only begins like JSON is YAML."""
-    rest, before = text, 0
-    while rest.strip():
-        end = _end_of_value(rest)
-        if end is None and rest is text and _is_yaml(text):
+    before = 0
+    for part, whole in _json_parts(text):
+        if not whole and not before and _is_yaml(text):
             yield from _yaml_documents(text)
             return
-        part = rest if end is None else rest[:end]
         try:
             value = json_codec.decode(part)
             repeated = json_codec.duplicate_keys(part, value)
@@ -144,7 +144,26 @@ def _json_documents(text: bytes) -> Iterator[_Text | _Broken]:
             yield _Broken(before + _line_of_error(part), f"json: {error}")
             return
         yield _of_json(part, value, repeated, before)
-        rest, before = rest[len(part) :], before + part.count(b"\n")
+        before += part.count(b"\n")
+
+
+def _json_parts(text: bytes) -> Iterator[tuple[bytes, bool]]:
+    """The text cut after each JSON value, and whether a part holds one: the last may be what no parser reads."""
+    try:
+        decoded = text.decode()
+    except UnicodeDecodeError:
+        yield text, False
+        return
+    parse, start = json.JSONDecoder().raw_decode, 0
+    while match := _NO_SPACE.search(decoded, start):
+        begin = match.start()
+        try:
+            _, end = parse(decoded, begin)
+        except (ValueError, RecursionError):
+            yield decoded[start:].encode(), False
+            return
+        yield decoded[start:end].encode(), True
+        start = end
 
 
 def _is_yaml(text: bytes) -> bool:
@@ -174,17 +193,6 @@ def _of_json(part: bytes, value: Any, paths: list[str], before: int) -> _Text:
     return _Text(value, line, repeated)
 
 
-def _end_of_value(text: bytes) -> int | None:
-    """Where the first JSON value of a text ends; None when there is none that Python's parser reads."""
-    try:
-        decoded = text.decode()
-        start = len(decoded) - len(decoded.lstrip())
-        _, end = json.JSONDecoder().raw_decode(decoded, start)
-    except (ValueError, RecursionError):
-        return None
-    return len(decoded[:end].encode())
-
-
 def _line_of_error(text: bytes) -> int:
     try:
         json.loads(text.decode("utf-8", "replace"))
@@ -203,12 +211,18 @@ def _objects(source: str, index: int, text: _Text) -> Iterator[Manifest | Unusab
     if not _is_list(value):
         yield _object(source, index, None, value, text.line_of, text.repeated)
         return
-    lines = [text.line_of(f"items[{position}]") for position in range(len(value["items"]))]
+    repeated = _by_item(text, len(value["items"])) if text.repeated else {}
     for position, item in enumerate(value["items"]):
-        # a key before the items is told of the first of them
-        first, end = lines[position] if position else 0, [*lines, float("inf")][position + 1]
-        repeated = [each for each in text.repeated if first <= each.line < end]
-        yield _item(source, index, position, item, value, text.line_of, repeated)
+        yield _item(source, index, position, item, value, text.line_of, repeated.get(position, []))
+
+
+def _by_item(text: _Text, count: int) -> dict[int, list[Repeated]]:
+    """The keys that stand twice by the item that they stand in; those before the first are told of that."""
+    lines = [text.line_of(f"items[{position}]") for position in range(count)]
+    found: dict[int, list[Repeated]] = {}
+    for each in text.repeated:
+        found.setdefault(max(bisect_right(lines, each.line) - 1, 0), []).append(each)
+    return found
 
 
 def _is_list(value: Object) -> bool:

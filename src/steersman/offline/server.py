@@ -13,6 +13,7 @@ from urllib.parse import quote, urlencode
 
 from steersman.api.apiextensions import conditions
 from steersman.apimachinery.codec import json as codec
+from steersman.apimachinery.errors import ApiError
 from steersman.apimachinery.gvk import split_api_version
 from steersman.apiserver.endpoints.bodies import MAX_BODY
 from steersman.apiserver.scope import ResourceScope
@@ -109,6 +110,16 @@ class OfflineServer:
         """Make sure that there is a namespace; a name that cannot be one is left to those who name it."""
         body = {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": name}}
         await self.send("POST", "/api/v1/namespaces", body)
+
+    def decoded(self, api_version: str, kind: str, obj: Object) -> Object | None:
+        """An object as the server reads it, without unknown fields; None if it cannot."""
+        scope = self.scope(api_version, kind)
+        assert scope is not None
+        try:
+            decoded, _ = scope.strategy.decode(codec.copy(obj))
+        except ApiError:
+            return None
+        return decoded
 
     async def established(self, name: str) -> Object | None:
         """Wait until it is decided whether a CustomResourceDefinition is served.

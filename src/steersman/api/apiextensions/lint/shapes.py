@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 from steersman.api.apiextensions.lint.findings import LintFinding, found
 from steersman.api.apiextensions.lint.patterns import is_anchored
-from steersman.api.apiextensions.lint.places import PRESERVE, Place, Version, is_in_metadata, keeps_unknown
+from steersman.api.apiextensions.lint.places import PRESERVE, Place, Version, children, is_in_metadata, keeps_unknown
 
 
 def shape_findings(version: Version) -> Iterator[LintFinding]:
@@ -31,8 +31,8 @@ def shape_findings(version: Version) -> Iterator[LintFinding]:
 
 
 def _of_list(place: Place, subject: str) -> Iterator[LintFinding]:
-    items = place.schema.get("items") or {}
-    if items.get("type") == "object" and place.schema.get("x-kubernetes-list-type") is None:
+    holds_objects = any(child.role == "item" and child.schema.get("type") == "object" for child in children(place))
+    if holds_objects and place.schema.get("x-kubernetes-list-type") is None:
         message = (
             "is a list of objects without x-kubernetes-list-type, and so atomic: who applies one item owns them all; "
             "choose map with its keys, or write atomic"
