@@ -40,12 +40,23 @@ def format_float(value: float) -> str:
     """A float as Go's %v prints it: shortest digits, with an exponent from 1e+06 and below 1e-04."""
     if value != value or value in (float("inf"), float("-inf")):
         return {"nan": "NaN", "inf": "+Inf", "-inf": "-Inf"}[str(value)]
+    return _shortest(value, -4, 6)
+
+
+def format_json_float(value: float) -> str:
+    """A finite float as Go's encoding/json writes it: shortest digits, with an exponent from 1e+21 and below 1e-6."""
+    text = _shortest(value, -6, 21)
+    return f"{text[:-2]}{text[-1]}" if text[-4:-1] == "e-0" else text
+
+
+def _shortest(value: float, least: int, most: int) -> str:
+    """The fewest digits that mean this float, with an exponent below `least` and from `most` on."""
     if value == 0:
         return str(value).removesuffix(".0")
     sign, digit_tuple, power = Decimal(repr(value)).normalize().as_tuple()
     digits = "".join(map(str, digit_tuple))
     exponent = len(digits) - 1 + int(power)
-    if exponent < -4 or exponent >= 6:
+    if exponent < least or exponent >= most:
         mantissa = digits[0] + ("." + digits[1:] if len(digits) > 1 else "")
         text = f"{mantissa}e{'-' if exponent < 0 else '+'}{abs(exponent):02d}"
     elif exponent < 0:

@@ -11,7 +11,7 @@ from typing import Any
 
 import orjson
 
-from steersman._util.gotext import format_float, quote
+from steersman._util.gotext import format_float, format_json_float, quote
 
 NOT_FOUND = "FieldValueNotFound"
 REQUIRED = "FieldValueRequired"
@@ -93,17 +93,18 @@ def format_value(value: Any) -> str:
         return format_float(value)
     if isinstance(value, int):
         return str(value)
-    return _json(value)
+    return format_json(value)
 
 
-def _json(value: Any) -> str:
+def format_json(value: Any) -> str:
+    """A value as Go's encoding/json writes it."""
     if isinstance(value, dict):
         items = value.items() if isinstance(value, Struct) else sorted(value.items())
-        return "{" + ",".join(f"{_json(key)}:{_json(item)}" for key, item in items) + "}"
+        return "{" + ",".join(f"{format_json(key)}:{format_json(item)}" for key, item in items) + "}"
     if isinstance(value, list):
-        return "[" + ",".join(map(_json, value)) + "]"
-    if isinstance(value, float) and value.is_integer() and abs(value) < 1e21:
-        return str(int(value))
+        return "[" + ",".join(map(format_json, value)) + "]"
+    if isinstance(value, float):
+        return format_json_float(value)
     return orjson.dumps(value).decode().translate(_HTML)
 
 
@@ -111,6 +112,13 @@ def aggregate(errors: Iterable[FieldError]) -> str:
     """Several errors as one text, each different message once: `a`, or `[a, b]`."""
     texts = list(dict.fromkeys(str(error) for error in errors))
     return texts[0] if len(texts) == 1 else f"[{', '.join(texts)}]"
+
+
+def child(path: str, name: str) -> str:
+    """The path of a field; one without a name shows as an empty index. Source: field.Path.String."""
+    if not name:
+        return f"{path}[]"
+    return f"{path}.{name}" if path else name
 
 
 def required(field: str, detail: str = "") -> FieldError:

@@ -87,7 +87,8 @@ class FloatCodec(Codec):
     def decode(self, value: Any, place: Place | None, out: Outcome) -> Any:
         if isinstance(value, bool) or not isinstance(value, (int, float)):
             return self.refuse(value, place, out)
-        return int(value) if value == int(value) and abs(value) < 1e21 else value
+        number = float(value)
+        return int(number) if number.is_integer() and abs(number) < 2**53 else number
 
 
 class BytesCodec(Codec):

@@ -60,7 +60,7 @@ class Entry:
 
     def decode(self) -> dict[str, Any]:
         """A new tree of the object, with its resourceVersion."""
-        obj: dict[str, Any] = orjson.loads(self.wire)
+        obj: dict[str, Any] = codec.decode_stored(self.wire)
         return obj
 
     @property

@@ -66,6 +66,6 @@ def test_numbers_that_no_float_holds(raw: bytes) -> None:
 
 
 def test_numbers_of_yaml() -> None:
-    assert yaml.decode(b"[99999999999999999999999, 18446744073709551615]") == [1e23, 2**64 - 1]
+    assert yaml.decode(b"[99999999999999999999999, 18446744073709551615]") == [1e23, 2.0**64]
     assert yaml.decode(b"big: " + b"9" * 5000) == {"big": "9" * 5000}
     assert yaml.decode(b"a: !!binary aGVsbG8=") == {"a": "hello"}

@@ -94,6 +94,7 @@ def track_update(
     now: str,
     reset: FieldSet | Mapping[str, FieldSet] = EMPTY,
     versions: Versions | None = None,
+    fits: bool = True,
 ) -> list[WireEntry] | None:
     """The `metadata.managedFields` of `new` after a POST, PUT or PATCH (not apply) by `writer`; None: leave it out.
 
@@ -103,11 +104,14 @@ def track_update(
     is decoded, `[]` counts as left out). Neither is changed, entries that stay the same are shared.
     `reset` names the fields that this resource or subresource never writes (by apiVersion when versions differ);
     they and all below them are not owned. `now` is RFC 3339 with seconds. `view` belongs to `api_version`.
-    If an object cannot be converted to the version of an entry, the live entries stay as they are.
+    If an object cannot be converted to the version of an entry, the live entries stay as they are; and so do the ones
+    to start from when an object does not fit the types of its own version (not `fits`).
     """
     managed = _tracked(live, new, writer)
     if not managed and live is not None:
         return None
+    if not fits:
+        return entries.ordered(managed) or None
     before = view.empty if live is None else live
     run = Update(view, api_version, reset, versions or OneSchema(view))
     changed = run.compare(before, new)

@@ -13,10 +13,12 @@ from typing import Any
 import orjson
 
 from steersman._util.gojson import syntax_error
+from steersman._util.gotext import format_json_float
 
-# Fixed patterns that match in linear time: what looks like a number with a fraction; what ends a key, and what looks
-# like it inside a string.
-_FLOAT = re.compile(rb"[:,\[ \t\r\n]-?[0-9]+[.eE]")
+# Fixed patterns that match in linear time: what looks like a number that may not fit 64 bits; what looks like a float as
+# orjson writes it; what ends a key, and what looks like it inside a string.
+_HUGE = re.compile(rb"[:,\[ \t\r\n]-?[0-9]+(?<=[0-9]{19})")
+_FLOAT = re.compile(rb"(?:^|[:,\[])-?[0-9]+[.e]")
 _KEY = re.compile(rb'"[ \t\r\n]*:')
 _QUOTED_KEY = re.compile(rb'\\"[ \t\r\n]*:')
 _METADATA = b'"metadata":{'
@@ -30,10 +32,18 @@ class JsonError(ValueError):
     """The text is no JSON; the message is worded as Go's encoding/json words it."""
 
 
-def decode(raw: bytes) -> Any:
-    """The value of a JSON text; floats without a fraction become integers, as invalid UTF-8 becomes U+FFFD.
+class NumberError(JsonError):
+    """A number fits no float. `value` is all that was read, with an infinite float for the number."""
 
-    Raises JsonError, also for a text that nests deeper than MAX_DEPTH.
+    def __init__(self, number: str, value: Any) -> None:
+        super().__init__(f"json: cannot unmarshal number {number} into Go value of type float64")
+        self.value = value
+
+
+def decode(raw: bytes) -> Any:
+    """The value of a JSON text; invalid UTF-8 becomes U+FFFD.
+
+    Numbers are as in Go: one with a fraction or an exponent is a float, and so is what fits no 64-bit integer. Raises JsonError, also for a text that nests deeper than MAX_DEPTH.
     """
     try:
         value = orjson.loads(raw)
@@ -41,9 +51,15 @@ def decode(raw: bytes) -> Any:
         value = _decode_as_go(raw)
     if raw.count(b"{") + raw.count(b"[") > MAX_DEPTH:
         check_depth(value)
-    if _FLOAT.search(raw):
-        value = normalise_numbers(value)
+    if _HUGE.search(raw):
+        value = fit_numbers(value)
     return value
+
+
+def decode_stored(raw: bytes) -> Any:
+    """The value of a JSON text that was written here."""
+    value = orjson.loads(raw)
+    return fit_numbers(value) if _HUGE.search(raw) else value
 
 
 def check_depth(value: Any) -> None:
@@ -60,34 +76,36 @@ def _decode_as_go(raw: bytes) -> Any:
     """What orjson refuses but Go reads: text that is not UTF-8, halves of surrogate pairs. Raises JsonError."""
     if problem := syntax_error(raw):
         raise JsonError(problem)
+    too_great: list[str] = []
+
+    def number(text: str) -> int | float:
+        found = float(text)
+        if abs(found) == float("inf"):
+            too_great.append(text)
+        return int(text) if text.lstrip("-").isdigit() and -(2**63) <= found < 2**63 else found
+
     try:
-        value = json.loads(raw.decode("utf-8", "replace"), parse_float=_float, parse_int=_float)
+        value = json.loads(raw.decode("utf-8", "replace"), parse_float=number, parse_int=number)
+        if too_great:
+            raise NumberError(too_great[0], value)
         text = json.dumps(value, ensure_ascii=False).encode("utf-16-le", "surrogatepass").decode("utf-16-le", "replace")
         return orjson.loads(text)
     except (RecursionError, orjson.JSONDecodeError):
         raise JsonError("exceeded max depth") from None
 
 
-def _float(text: str) -> int | float:
-    """A number, as an integer when it fits one."""
-    number = float(text)
-    if abs(number) == float("inf"):
-        raise JsonError(f"json: cannot unmarshal number {text} into Go value of type float64")
-    return int(text) if text.lstrip("-").isdigit() and -(2**63) <= number < 2**63 else number
-
-
-def normalise_numbers(value: Any) -> Any:
-    """Floats without a fraction as integers, in place: Go writes 1.0 as 1 and reads it back as an integer."""
-    if type(value) is float:
-        return int(value) if value.is_integer() and abs(value) < 2**63 else value
+def fit_numbers(value: Any) -> Any:
+    """Integers that do not fit 64 bits as floats, in place."""
+    if type(value) is int:
+        return value if -(2**63) <= value < 2**63 else float(value)
     if type(value) is dict:
         for key, item in value.items():
-            if type(item) in (float, dict, list):
-                value[key] = normalise_numbers(item)
+            if type(item) in (int, dict, list):
+                value[key] = fit_numbers(item)
     elif type(value) is list:
         for index, item in enumerate(value):
-            if type(item) in (float, dict, list):
-                value[index] = normalise_numbers(item)
+            if type(item) in (int, dict, list):
+                value[index] = fit_numbers(item)
     return value
 
 
@@ -134,8 +152,9 @@ def _count_keys(value: Any) -> int:
 
 
 def encode(value: Any) -> bytes:
-    """JSON with sorted keys."""
-    return orjson.dumps(value, option=orjson.OPT_SORT_KEYS)
+    """JSON with sorted keys, and floats as Go writes them: without a fraction if they have none."""
+    text = _dump(value)
+    return _dump(_with_go_floats(value)) if _FLOAT.search(text) else text
 
 
 def encode_object(obj: dict[str, Any]) -> bytes:
@@ -147,9 +166,24 @@ def encode_object(obj: dict[str, Any]) -> bytes:
     head = b'{"apiVersion":%b,"kind":%b,"metadata":%b' % (
         orjson.dumps(obj["apiVersion"]),
         orjson.dumps(obj["kind"]),
-        orjson.dumps(metadata, option=orjson.OPT_SORT_KEYS),
+        _dump(metadata),
     )
-    return head + (b"," + orjson.dumps(rest, option=orjson.OPT_SORT_KEYS)[1:] if rest else b"}")
+    return head + (b"," + encode(rest)[1:] if rest else b"}")
+
+
+def _dump(value: Any) -> bytes:
+    return orjson.dumps(value, option=orjson.OPT_SORT_KEYS)
+
+
+def _with_go_floats(value: Any) -> Any:
+    """A copy whose floats are written as Go's encoding/json writes them."""
+    if type(value) is float:
+        return orjson.Fragment(format_json_float(value))
+    if type(value) is dict:
+        return {key: _with_go_floats(item) for key, item in value.items()}
+    if type(value) is list:
+        return [_with_go_floats(item) for item in value]
+    return value
 
 
 def with_resource_version(stored: bytes, revision: int) -> bytes:

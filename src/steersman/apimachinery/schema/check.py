@@ -159,7 +159,7 @@ class Checker:
     def _check_enum(self, result: Result, node: Node, value: Any, path: str) -> None:
         if not node.enum or any(_in_enum(value, allowed) for allowed in node.enum):
             return
-        supported = [allowed if isinstance(allowed, str) else fe.format_value(allowed) for allowed in node.enum]
+        supported = [allowed if isinstance(allowed, str) else fe.format_json(allowed) for allowed in node.enum]
         text = f"{path} in body should be one of [{' '.join(supported)}]"
         result.add(text, fe.not_supported(self._field(path), value, supported))
 
@@ -276,7 +276,9 @@ def _in_enum(value: Any, allowed: Any) -> bool:
     if allowed is None or value is None:
         return False
     if type(value) is float and type(allowed) is int:
-        return int(value) == allowed
+        return numbers.to_int64(value) == allowed
+    if type(value) is int and type(allowed) is str:
+        return (chr(value) if 0 <= value < 0x110000 and not 0xD800 <= value < 0xE000 else "\ufffd") == allowed
     return deep_equal(value, allowed)
 
 

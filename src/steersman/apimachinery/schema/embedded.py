@@ -42,8 +42,7 @@ def coerce(value: Any, node: Node, path: str, unknown: list[str], *, lenient: bo
             _coerce_object(value, path, unknown, lenient=lenient)
         for key, item in value.items():
             if key in node.properties:
-                here = f"{path}.{key}" if path else key
-                coerce(item, node.properties[key], here, unknown, lenient=lenient)
+                coerce(item, node.properties[key], fe.child(path, key), unknown, lenient=lenient)
             elif node.additional_schema is not None:
                 coerce(item, node.additional_schema, f"{path}[{key}]", unknown, lenient=lenient)
     elif isinstance(value, list) and node.items is not None:
@@ -76,7 +75,7 @@ def check_embedded(value: Any, node: Node, path: str = "", *, root: bool = False
             errors += _check_object(value, f"{path}." if path else "")
         for key, item in value.items():
             if key in node.properties:
-                errors += check_embedded(item, node.properties[key], f"{path}.{key}" if path else key)
+                errors += check_embedded(item, node.properties[key], fe.child(path, key))
             elif node.additional_schema is not None:
                 errors += check_embedded(item, node.additional_schema, f"{path}[{key}]")
     elif isinstance(value, list) and node.items is not None:

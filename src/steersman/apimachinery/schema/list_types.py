@@ -23,6 +23,20 @@ def has_list_types(node: Node) -> bool:
     return any(child is not None and has_list_types(child) for child in below)
 
 
+def has_unaddressable_items(node: Node) -> bool:
+    """Whether a set or map stands anywhere in the schema that may have items without a key of their own."""
+    items = node.items
+    if node.list_type in ("set", "map") and items is not None:
+        scalar = items.type in ("string", "integer", "number", "boolean")
+        keys = [items.properties.get(key) for key in node.list_keys]
+        if items.nullable or (node.list_type == "set" and not scalar):
+            return True
+        if any(key is None or key.nullable for key in keys):
+            return True
+    below = [*node.properties.values(), node.additional_schema, items]
+    return any(child is not None and has_unaddressable_items(child) for child in below)
+
+
 def check_list_types(node: Node, value: Any, path: str = "") -> list[FieldError]:
     """Duplicates in lists that must have none, the first repetition of each."""
     errors: list[FieldError] = []
@@ -38,7 +52,7 @@ def check_list_types(node: Node, value: Any, path: str = "") -> list[FieldError]
         for key, item in value.items():
             child = node.properties.get(key)
             if child is not None:
-                errors += check_list_types(child, item, f"{path}.{key}" if path else key)
+                errors += check_list_types(child, item, fe.child(path, key))
     return errors
 
 

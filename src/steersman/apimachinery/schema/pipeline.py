@@ -16,7 +16,7 @@ from steersman.apimachinery.schema.correlation import Correlation
 from steersman.apimachinery.schema.defaulting import make_filler
 from steersman.apimachinery.schema.embedded import check_embedded, coerce, has_embedded
 from steersman.apimachinery.schema.fastpath import valid_test
-from steersman.apimachinery.schema.list_types import check_list_types, has_list_types
+from steersman.apimachinery.schema.list_types import check_list_types, has_list_types, has_unaddressable_items
 from steersman.apimachinery.schema.pruning import clean_test, drop_nulls, prune
 from steersman.apimachinery.schema.structural import Node, read_schema
 
@@ -46,6 +46,8 @@ class SchemaPipeline:
         self._is_valid = valid_test(node)
         self._embeds = has_embedded(node)
         self._has_list_types = has_list_types(node)
+        self.implies_types = not has_unaddressable_items(node)
+        """Whether valid objects have the types that field ownership needs."""
         self._rules = _rule_tree(node) if has_rules(node) else None
 
     def prune(self, obj: dict[str, Any], *, lenient: bool = False) -> list[str]:
@@ -71,6 +73,10 @@ class SchemaPipeline:
         """Fill in defaults in place, also for nulls where the schema is not nullable. Objects never share them."""
         if self._fill is not None:
             self._fill(obj)
+
+    def is_valid(self, obj: dict[str, Any]) -> bool:
+        """Whether an object has what the schema asks for, but for its rules; False also where that is not sure."""
+        return self._is_valid(obj)
 
     def validate(
         self,

@@ -72,10 +72,10 @@ class CustomStrategy:
 
     def decode(self, obj: Object) -> tuple[Object, list[str]]:
         try:
-            obj["metadata"], strange = coerce_object_meta(obj.get("metadata") or {})
-            return obj, self.pipeline.prune(obj) + strange
+            obj["metadata"], strange = coerce_object_meta(obj.get("metadata"))
+            return obj, strange + self.pipeline.prune(obj)
         except (DecodeError, SchemaDecodeError) as error:
-            raise cannot_be_handled(self.gvk.kind, self.gvk.version, str(error)) from None
+            raise cannot_be_handled(self.gvk.kind, self.gvk.version, str(error)) from error
 
     def default(self, obj: Object) -> None:
         self.pipeline.default(obj)
@@ -135,7 +135,14 @@ class CustomStrategy:
             now=now,
             reset=self.reset_fields,
             versions=self.versions,
+            fits=self._fits(new) and (live is None or self._fits(live)),
         )
+
+    def _fits(self, obj: Object) -> bool:
+        """Whether an object has the types that field ownership needs; what the schema takes mostly has them."""
+        if self.pipeline.implies_types and self.pipeline.is_valid(obj):
+            return True
+        return not validate(self.type_view, obj, allow_duplicates=True)
 
     def apply(self, live: Object | None, config: Object, writer: Writer, now: str, *, force: bool) -> Object:
         merged = server_side.apply(
@@ -209,12 +216,6 @@ class CustomStatusStrategy(CustomStrategy):
     @property
     def reset_fields(self) -> FieldSet:
         return _ALL_BUT_STATUS
-
-    def track(self, live: Object | None, new: Object, writer: Writer, now: str) -> list[Object] | None:
-        if live is not None and new.get("spec") != live.get("spec") and validate(self.type_view, new):
-            kept: list[Object] | None = live["metadata"].get("managedFields")
-            return kept
-        return super().track(live, new, writer, now)
 
     def _prepare_for_update(self, obj: Object, old: Object) -> None:
         status, sent = obj.get("status"), obj["metadata"]

@@ -18,7 +18,7 @@ from steersman.apimachinery.errors import (
     RequestEntityTooLarge,
     UnsupportedMediaType,
 )
-from steersman.apimachinery.go_values import cannot_be_handled
+from steersman.apimachinery.go_values import cannot_be_handled, json_kind
 from steersman.apimachinery.gvk import split_api_version
 from steersman.apimachinery.meta import dedup_owner_references
 from steersman.apiserver.exchange import Exchange
@@ -87,10 +87,16 @@ def _parse(x: Exchange, scope: ResourceScope, body: bytes, level: str) -> tuple[
             obj = codec.decode(body)
             if level != "Ignore":
                 duplicates = [f"duplicate field {quote(path)}" for path in codec.duplicate_keys(body, obj)]
+    except codec.NumberError as error:
+        if isinstance(error.value, dict):
+            _interpret(scope, error.value, body)
+            if kind := error.value.get("kind"):
+                raise cannot_be_handled(kind, scope.gvr.version, str(error)) from None
+        raise unrecognized(scope, body, str(error)) from None
     except (codec.JsonError, yaml.YamlError) as error:
         prefix = "" if media == YAML else "couldn't get version/kind; json parse error: "
         raise unrecognized(scope, body, f"{prefix}{error}") from None
-    if obj is None and not scope.custom:
+    if obj is None:
         obj = {}
     if not isinstance(obj, dict):
         go = {list: "array", str: "string", bool: "bool", type(None): "null"}.get(type(obj), "number")
@@ -132,7 +138,20 @@ def summary(body: bytes) -> str:
     return f"{text} ..." if len(body) > 30 else text
 
 
+def _interpret(scope: ResourceScope, obj: dict[str, Any], body: bytes) -> None:
+    """Refuse what tells its version and kind in a form that cannot be read."""
+    for key, value in obj.items():
+        if key in ("apiVersion", "kind") and value is not None and not isinstance(value, str):
+            why = f"json: cannot unmarshal {json_kind(value)} into Go struct field .{key} of type string"
+            raise unrecognized(scope, body, f"couldn't get version/kind; json parse error: {why}")
+    try:
+        split_api_version(obj.get("apiVersion") or "")
+    except ValueError as error:
+        raise unrecognized(scope, body, str(error)) from None
+
+
 def _check_kind(scope: ResourceScope, obj: dict[str, Any], body: bytes) -> None:
+    _interpret(scope, obj, body)
     api_version, kind = obj.get("apiVersion"), obj.get("kind")
     if not scope.custom:
         _check_builtin_kind(scope, obj, api_version, kind, body)
@@ -148,12 +167,8 @@ def _check_kind(scope: ResourceScope, obj: dict[str, Any], body: bytes) -> None:
 
 def _check_builtin_kind(scope: ResourceScope, obj: dict[str, Any], api_version: Any, kind: Any, body: bytes) -> None:
     """Built-in bodies may leave apiVersion and kind out; what they name must be the endpoint's."""
-    given, kind = str(api_version or scope.api_version), str(kind or scope.kind)
+    given, kind = api_version or scope.api_version, kind or scope.kind
     if (given, kind) == (scope.api_version, scope.kind):
         obj["apiVersion"], obj["kind"] = given, kind
         return
-    try:
-        split_api_version(given)
-    except ValueError as error:
-        raise unrecognized(scope, body, str(error)) from None
     raise BadRequest(refusal(given, kind, scope.api_version, scope.kind))

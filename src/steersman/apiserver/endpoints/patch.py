@@ -19,6 +19,7 @@ from steersman.apimachinery.go_values import DecodeError
 from steersman.apimachinery.meta import dedup_owner_references
 from steersman.apimachinery.options import WriteOptions, write_options
 from steersman.apimachinery.patch import json_patch, merge_patch, strategic
+from steersman.apimachinery.schema.embedded import SchemaDecodeError
 from steersman.apiserver import rest
 from steersman.apiserver.core import Core
 from steersman.apiserver.endpoints import answers, bodies
@@ -113,16 +114,16 @@ def patched(
     try:
         obj, unknown = strategy.decode(obj)
     except BadRequest as error:
-        if scope.custom or not isinstance(error.__cause__, DecodeError):
+        if not isinstance(error.__cause__, (DecodeError, SchemaDecodeError)):
             raise
-        if strategic_of is not None:
+        if strategic_of is not None and isinstance(error.__cause__, DecodeError):
             raise unfit_strategic(strategic_of, error.__cause__) from None
-        raise unfit_result(obj, str(error.__cause__)) from None
+        raise unfit_result(changed, str(error.__cause__)) from None
     problems = [f"duplicate field {quote(path)}" for path in duplicates]
     problems += [f"unknown field {quote(path)}" for path in unknown]
     if problems and level == "Strict":
         text = f"strict decoding error: {', '.join(problems)}"
-        raise invalid(scope.group, scope.kind, "", [fe.invalid("patch", codec.encode(obj).decode(), text)])
+        raise unfit_result(changed, text)
     if level == "Warn":
         x.warnings.extend(text for text in problems if text not in x.warnings)
     x.warnings += dedup_owner_references(obj["metadata"], after_mutating_admission=True)
