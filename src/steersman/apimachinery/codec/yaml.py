@@ -7,7 +7,8 @@ from collections.abc import Generator
 from functools import lru_cache
 from typing import Any, ClassVar, NamedTuple
 
-from steersman.apimachinery.codec.json import check_depth, normalise_numbers
+from steersman._util.gotext import format_float
+from steersman.apimachinery.codec.json import check_depth
 
 _FREE_NODES, _MOST_NODES = 400_000, 4_000_000
 _OPEN = -1
@@ -64,10 +65,7 @@ def _loader() -> Any:
     )
     Loader.add_implicit_resolver("tag:yaml.org,2002:int", integer, list("-+0123456789"))
     Loader.add_implicit_resolver("tag:yaml.org,2002:float", number, list("-+0123456789."))
-    Loader.add_constructor(
-        "tag:yaml.org,2002:float",
-        lambda loader, node: float(node.value.replace("_", "").replace(".inf", "inf").replace(".nan", "nan")),
-    )
+    Loader.add_constructor("tag:yaml.org,2002:float", lambda loader, node: _float(node.value))
     Loader.add_constructor("tag:yaml.org,2002:int", lambda loader, node: _integer(node.value.replace("_", "")))
     Loader.add_constructor("tag:yaml.org,2002:map", _mapping)
     Loader.add_constructor("tag:yaml.org,2002:binary", _binary)
@@ -84,6 +82,12 @@ def _integer(text: str) -> int | float | str:
         return sign * int(digits, 8)
     number = sign * int(digits, 0)
     return number if -(2**63) <= number < 2**64 else float(number)
+
+
+def _float(text: str) -> float | str:
+    """As go-yaml: what fits no float stays text, but for the infinities that are written so."""
+    number = float(text.replace("_", "").lower().replace(".inf", "inf").replace(".nan", "nan"))
+    return text if abs(number) == float("inf") and "inf" not in text.lower() else number
 
 
 def _binary(loader: Any, node: Any) -> str:
@@ -152,13 +156,31 @@ def decode_documents(raw: bytes) -> Generator[Document, None, None]:
                     _check_aliases(node)
                 value = loader.construct_document(node)
                 check_depth(value)
-                yield Document(normalise_numbers(value), node, loader.duplicates)
+                yield Document(_through_json(value), node, loader.duplicates)
         finally:
             loader.dispose()
     except (yaml.YAMLError, RecursionError, ValueError) as error:
         mark = getattr(error, "problem_mark", None)
         problem = str(getattr(error, "problem", None) or error)
         raise YamlError(f"yaml: {_problem(error)}", problem, 0 if mark is None else mark.line + 1) from None
+
+
+def _through_json(value: Any) -> Any:
+    """Numbers as they are after the way through JSON, which writes 1.0 as 1 and knows no NaN; in place."""
+    kind = type(value)
+    if kind is dict:
+        for key, item in value.items():
+            if type(item) in (int, float, dict, list):
+                value[key] = _through_json(item)
+    elif kind is list:
+        value[:] = map(_through_json, value)
+    elif kind is float:
+        if value - value != 0:
+            raise YamlError(f"json: unsupported value: {format_float(value)}")
+        return int(value) if value.is_integer() and -(2**63) <= value < 2**63 else value
+    elif kind is int and not -(2**63) <= value < 2**63:
+        return float(value)
+    return value
 
 
 def _check_aliases(root: Any) -> None:
@@ -196,7 +218,7 @@ def decode_all(raw: bytes) -> list[Any]:
     import yaml
 
     try:
-        return [normalise_numbers(item) for item in yaml.load_all(raw, Loader=_loader()) if item is not None]
+        return [_through_json(item) for item in yaml.load_all(raw, Loader=_loader()) if item is not None]
     except (yaml.YAMLError, RecursionError, UnicodeDecodeError) as error:
         raise YamlError(f"yaml: {_problem(error)}") from None
 
