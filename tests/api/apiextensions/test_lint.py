@@ -208,6 +208,15 @@ def test_versions_that_lose_fields() -> None:
     assert not told(lint(definition), "lossy-version")
 
 
+def test_versions_that_refuse_what_others_take() -> None:
+    loose, tight = "{properties: {a: {type: string}}}", "{required: [a], properties: {a: {type: string, maxLength: 3}}}"
+    for served, stored, expected in ((loose, tight, ["v2 spec.a", "v2 spec.a"]), (tight, loose, [])):
+        definition = crd(served)
+        definition["spec"]["versions"][0] |= {"storage": False}
+        definition["spec"]["versions"].append({**crd(stored)["spec"]["versions"][0], "name": "v2"})
+        assert [subject for _, subject in told(lint(definition), "version-stricter")] == expected
+
+
 BREAKS = [
     ("field-removed", "{type: string}", None),
     ("type-changed", "{type: string}", "{type: integer}"),

@@ -59,7 +59,7 @@ def _required(old: Place, new: Place, version: Version) -> Found:
     before = old.schema.get("required") or ()
     for child in children(new):
         if child.required and child.name not in before and child.schema.get("default") is None:
-            message = "has become required, and has no default: objects without it are refused"
+            message = "is required now, and has no default: objects without it are refused"
             yield found("required-added", _path(new, "required"), version.subject(child.field), message)
 
 

@@ -58,6 +58,7 @@ RULES: Mapping[str, Rule] = {
     "nothing-served": Rule("warning", "no version is served"),
     "lossy-version": Rule("warning", "a field of a served version that the storage version does not have"),
     "version-types-differ": Rule("warning", "a field has another type in the storage version"),
+    "version-stricter": Rule("warning", "the storage version refuses what a served version takes"),
     "version-removed": Rule("error", "a version that was served is not any more"),
     "field-removed": Rule("error", "a field is gone"),
     "type-changed": Rule("error", "a field has another type"),

@@ -8,12 +8,15 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
+from steersman.api.apiextensions.lint.breaking_schema import compare_schemas
 from steersman.api.apiextensions.lint.findings import LintFinding, found
 from steersman.api.apiextensions.lint.places import Place, Version, is_in_metadata, keeps_unknown
 
+_STRICTER = frozenset({"required-added", "enum-narrowed", "bound-tightened", "pattern-changed", "nullable-removed"})
+
 
 def version_findings(crd: Mapping[str, Any], versions: Sequence[Version]) -> Iterator[LintFinding]:
-    """What each served version has that the storage version cannot keep."""
+    """What each served version has that the storage version cannot keep, or would refuse."""
     strategy = ((crd.get("spec") or {}).get("conversion") or {}).get("strategy") or "None"
     storage = next((version for version in versions if version.raw.get("storage")), None)
     if strategy != "None" or storage is None:
@@ -25,6 +28,10 @@ def version_findings(crd: Mapping[str, Any], versions: Sequence[Version]) -> Ite
         for place in version.places:
             if place.parent is not None and not is_in_metadata(place):
                 yield from _beside(version, place, stored, storage)
+        for change in compare_schemas(version.places[0], storage.places[0], storage):
+            if change.rule in _STRICTER:
+                message = f"{change.message} (in {version.name} it is not so)"
+                yield found("version-stricter", change.path, change.subject, message)
 
 
 def _beside(version: Version, place: Place, stored: Mapping[str, Place], storage: Version) -> Iterator[LintFinding]:
