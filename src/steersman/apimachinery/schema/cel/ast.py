@@ -5,7 +5,7 @@ Source: cel-go `common/ast/expr.go`.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from typing import Any, Final
 
 from steersman.apimachinery.schema.cel.types import ERROR, Type
@@ -129,14 +129,15 @@ class MapExpr(Expr):
 
 
 class Message(Expr):
-    """`Name{field: value}`."""
+    """`Name{field: value}`; `make` is set when the environment says how to make the value."""
 
-    __slots__ = ("fields", "name")
+    __slots__ = ("fields", "make", "name")
 
     def __init__(self, pos: int, name: str, fields: list[Entry]) -> None:
         super().__init__(pos)
         self.name = name
         self.fields = fields
+        self.make: Callable[[dict[str, Any]], Any] | None = None
 
     def children(self) -> Iterator[Expr]:
         for field in self.fields:

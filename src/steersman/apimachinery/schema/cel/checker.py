@@ -23,9 +23,9 @@ from steersman.apimachinery.schema.cel.ast import (
     Message,
     Select,
 )
-from steersman.apimachinery.schema.cel.declarations import TYPE_NAMES, Overload, functions
+from steersman.apimachinery.schema.cel.declarations import OPTIONAL_FUNCTIONS, TYPE_NAMES, Overload, functions
 from steersman.apimachinery.schema.cel.errors import CompileError, Issue
-from steersman.apimachinery.schema.cel.messages import ENUMS, MESSAGES, Field
+from steersman.apimachinery.schema.cel.messages import ENUMS, MESSAGES, Constructs, Field
 from steersman.apimachinery.schema.cel.schema_types import Decl
 from steersman.apimachinery.schema.cel.types import Bindings, Type
 from steersman.apimachinery.schema.cel.values import type_of
@@ -33,10 +33,15 @@ from steersman.apimachinery.schema.cel.values import type_of
 
 @dataclass(slots=True)
 class Environment:
-    """What names an expression may use: `variables` and their types, and object types by name."""
+    """What names an expression may use: `variables` and their types, and object types by name.
+
+    `constructs` has the types whose values it may build, `extra` those functions that not every environment has.
+    """
 
     variables: Mapping[str, Type] = field(default_factory=dict)
     objects: Mapping[str, Decl] = field(default_factory=dict)
+    constructs: Constructs = lambda name: None
+    extra: frozenset[str] = frozenset()
 
 
 def check(source: str, expr: Expr, env: Environment) -> Expr:
@@ -106,12 +111,16 @@ class _Checker:
         if variable is not None:
             node.name = name
             return variable
-        named = _NAMED.get(name)
+        named = self.construct_name(name) or _NAMED.get(name)
         if named is None:
             return None
         node.name = name
         node.constant = named[1]
         return named[0]
+
+    def construct_name(self, name: str) -> tuple[Type, Any] | None:
+        found = self.env.constructs(name)
+        return None if found is None else (t.type_of_type(found.type), UNDEFINED)
 
     def qualified(self, node: Select) -> Type | None:
         """The type of `a.b.c` if that is one name."""
@@ -155,6 +164,9 @@ class _Checker:
         return t.optional_of(result) if was_optional or optional else result
 
     def object_field(self, node: Expr, type_name: str, name: str) -> Type:
+        construct = self.env.constructs(type_name)
+        if construct is not None and (known := construct.field(name)) is not None:
+            return known.type
         decl = self.env.objects.get(type_name)
         if decl is None and type_name in MESSAGES:
             self.issue(node, f"undefined field '{name}'")
@@ -178,13 +190,13 @@ class _Checker:
         known = functions()
         if node.target is None:
             name = node.function.removeprefix(".")
-            if name not in known:
+            if not self.knows(name):
                 self.undeclared(node, node.function)
                 return t.ERROR
             node.function = name
             return self.resolve(node, known[name], [])
         prefix = _qualified_name(node.target)
-        if prefix is not None and f"{prefix}.{node.function}" in known:
+        if prefix is not None and self.knows(f"{prefix}.{node.function}"):
             node.function = f"{prefix}.{node.function}"
             node.target = None
             return self.resolve(node, known[node.function], [])
@@ -193,6 +205,9 @@ class _Checker:
             return self.resolve(node, known[node.function], [node.target])
         self.undeclared(node, node.function)
         return t.ERROR
+
+    def knows(self, function: str) -> bool:
+        return function in functions() and (function not in OPTIONAL_FUNCTIONS or function in self.env.extra)
 
     def optional_select(self, node: Call) -> Type:
         operand, name = node.args
@@ -283,9 +298,10 @@ class _Checker:
         return t.map_of(key_type, value_type)
 
     def message(self, node: Message) -> Type:
-        """Of messages, those of protobuf itself: data has no type that expressions can name."""
+        """Of messages, those of protobuf itself and of the environment: data has no type that expressions can name."""
         name = node.name.removeprefix(".")
-        known = MESSAGES.get(name)
+        construct = self.env.constructs(name)
+        known = construct or MESSAGES.get(name)
         node.name = name if known is not None else node.name
         named = TYPE_NAMES.get(name)
         if named is None and known is None:
@@ -295,7 +311,8 @@ class _Checker:
             self.issue(node, f"'{named[1].name}' is not a message type")
         for each in node.fields:
             self.check(each.value)
-            self.message_field(each, known.fields.get(each.key) if known is not None else None)
+            self.message_field(each, known.field(each.key) if known is not None else None)
+        node.make = construct.make if construct is not None else None
         return t.ERROR if known is None else known.type
 
     def message_field(self, entry: Entry, declared: Field | None) -> None:

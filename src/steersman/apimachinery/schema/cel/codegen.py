@@ -357,7 +357,10 @@ class ExpressionWriter(Writer):
             self.emit(store or f"{fields}[{field.key!r}] = {text}")
         self.charge(MESSAGE_COST)
         self.raises = True
-        return Code(self.let(f"build_message({expr.name!r}, {fields})"), expr.type)
+        make = f"build_message({expr.name!r}, {fields})"
+        if expr.make is not None:
+            make = f"{self.constant(expr.make, 'F')}({fields})"
+        return Code(self.let(make), expr.type)
 
     def entry(self, result: str, entry: Entry) -> None:
         key = self.write_value(entry.key)

@@ -147,7 +147,7 @@ _BY_OVERLOAD: dict[str, int | Cost] = {
 }
 _BY_FUNCTION: dict[str, int | Cost] = {
     **dict.fromkeys(("isSorted", "sum", "max", "min", "indexOf", "lastIndexOf"), _traverse),
-    **dict.fromkeys(("url", "lowerAscii", "upperAscii", "substring", "trim"), _of_first(1)),
+    **dict.fromkeys(("url", "lowerAscii", "upperAscii", "substring", "trim", "jsonpatch.escapeKey"), _of_first(1)),
     **dict.fromkeys(("cidr", "isIP", "isCIDR", "ip", "quantity", "isQuantity", "semver", "isSemver"), _of_first(1)),
     **dict.fromkeys(("replace", "split", "ip.isCanonical"), _of_first(2)),
     "check": 350_000,

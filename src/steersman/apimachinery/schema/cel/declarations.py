@@ -234,7 +234,10 @@ errored .Decision bool decision_errored
 error .Decision string decision_error
 allowed .Decision bool decision_allowed
 reason .Decision string decision_reason
+jsonpatch.escapeKey string string string_jsonpatch_escapeKey_string
 """
+OPTIONAL_FUNCTIONS: Final = frozenset({"jsonpatch.escapeKey"})
+"""Functions that are there only where an environment says so."""
 
 NAMED_FORMATS: Final = [
     "dns1123Label",

@@ -46,11 +46,24 @@ class Field(NamedTuple):
 
 
 class MessageType(NamedTuple):
-    """A message: the type that it has as a value, its fields, and how the value is made of these."""
+    """A message: the type that it has as a value, its fields, and how the value is made of these.
+
+    Without `fields` all names are fields, of any type.
+    """
 
     type: Type
-    fields: Mapping[str, Field]
+    fields: Mapping[str, Field] | None
     make: Callable[[dict[str, Any]], Any]
+
+    def field(self, name: str) -> Field | None:
+        return ANY_FIELD if self.fields is None else self.fields.get(name)
+
+
+Constructs = Callable[[str], MessageType | None]
+"""The message types of an environment, beside protobuf's own: `make` gets values as they are."""
+
+
+ANY_FIELD: Final = Field(t.DYN)
 
 
 class EmptyMessage(Opaque):
@@ -70,10 +83,10 @@ class EmptyMessage(Opaque):
 def build(name: str, values: dict[str, Any]) -> Any:
     """The value of a message with these fields. Raises CelError where one does not fit."""
     message = MESSAGES[name]
-    native = {}
+    native: dict[str, Any] = {}
     for key, value in values.items():
         try:
-            native[key] = _native(message.fields[key], value)
+            native[key] = _native(message.field(key) or ANY_FIELD, value)
         except CelError as error:
             raise CelError(f"field type conversion error for {name}.{key} value type: {error}") from None
     return message.make(native)

@@ -25,6 +25,7 @@ from steersman.apimachinery.schema.cel.errors import (
 )
 from steersman.apimachinery.schema.cel.estimate import estimate
 from steersman.apimachinery.schema.cel.library.regex import RegexError
+from steersman.apimachinery.schema.cel.messages import Constructs
 from steersman.apimachinery.schema.cel.parser import parse
 from steersman.apimachinery.schema.cel.ranges import Range
 from steersman.apimachinery.schema.cel.runtime import ERRORS, NAMES
@@ -111,16 +112,24 @@ class Program:
         return result, box[0]
 
 
-def compile_expression(source: str, variables: tuple[Variable, ...], objects: Mapping[str, Decl]) -> Checked:
-    """Parse and type-check an expression. Raises CompileError with the text that the API server reports."""
+def compile_expression(
+    source: str,
+    variables: tuple[Variable, ...],
+    objects: Mapping[str, Decl],
+    constructs: Constructs = lambda name: None,
+    extra: frozenset[str] = frozenset(),
+) -> Checked:
+    """Parse and type-check an expression. Raises CompileError with the text that the API server reports.
+
+    `constructs` and `extra` are those of the checker's Environment.
+    """
     if sys.getrecursionlimit() < _RECURSION:
         # trees are as deep as expressions may nest; Python calls do not use the C stack
         sys.setrecursionlimit(_RECURSION)
     try:
         expr = parse(source)
-        env = Environment(
-            {each.name: optional_of(each.type) if each.optional else each.type for each in variables}, objects
-        )
+        types = {each.name: optional_of(each.type) if each.optional else each.type for each in variables}
+        env = Environment(types, objects, constructs, extra)
         check(source, expr, env)
     except RecursionError:
         raise CompileError(source, [Issue(-1, "max recursion depth exceeded")]) from None

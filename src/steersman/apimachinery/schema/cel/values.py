@@ -191,6 +191,10 @@ class Opaque:
             raise no_such_overload()
         return bool(self == other)
 
+    def find(self, key: Any) -> Any:
+        """The value of a field, or MISSING."""
+        return MISSING
+
     def cost_size(self) -> int:
         return 1
 
@@ -296,7 +300,7 @@ def find(container: Any, key: Any) -> Any:
         items = items_of(container)
         index = list_index(key, plain=container.__class__ is list)
         return items[index] if 0 <= index < len(items) else MISSING
-    return MISSING
+    return container.find(key) if isinstance(container, Opaque) else MISSING
 
 
 def _find_key(container: dict[Any, Any], key: Any) -> Any:

@@ -23,6 +23,7 @@ _MODULES = (
     "formats",
     "semver",
     "authorization",
+    "patches",
 )
 
 
