@@ -155,6 +155,30 @@ _OWN_RULES: Mapping[GroupKind, str] = {
     ("", "Secret"): "core.secret:SecretStrategy",
     ("", "Service"): "core.service:ServiceStrategy",
     ("", "ServiceAccount"): "core.serviceaccount:ServiceAccountStrategy",
+    (
+        "admissionregistration.k8s.io",
+        "MutatingAdmissionPolicy",
+    ): "admissionregistration.mutating_policy:MutatingAdmissionPolicyStrategy",
+    (
+        "admissionregistration.k8s.io",
+        "MutatingAdmissionPolicyBinding",
+    ): "admissionregistration.mutating_policy:MutatingAdmissionPolicyBindingStrategy",
+    (
+        "admissionregistration.k8s.io",
+        "MutatingWebhookConfiguration",
+    ): "admissionregistration.webhook_configuration:WebhookConfigurationStrategy",
+    (
+        "admissionregistration.k8s.io",
+        "ValidatingAdmissionPolicy",
+    ): "admissionregistration.validating_policy:ValidatingAdmissionPolicyStrategy",
+    (
+        "admissionregistration.k8s.io",
+        "ValidatingAdmissionPolicyBinding",
+    ): "admissionregistration.validating_policy:ValidatingAdmissionPolicyBindingStrategy",
+    (
+        "admissionregistration.k8s.io",
+        "ValidatingWebhookConfiguration",
+    ): "admissionregistration.webhook_configuration:WebhookConfigurationStrategy",
     ("apiextensions.k8s.io", "CustomResourceDefinition"): "apiextensions.strategy:CustomResourceDefinitionStrategy",
     ("apps", "ControllerRevision"): "apps.controllerrevision:ControllerRevisionStrategy",
     ("apps", "DaemonSet"): "apps.sets:DaemonSetStrategy",

@@ -20,6 +20,7 @@ from steersman.api.admissionregistration.declared import (
     declare_object,
     variable_type,
 )
+from steersman.api.admissionregistration.patches import PATCH_FUNCTIONS, patch_type
 from steersman.apimachinery.schema.cel import types as t
 from steersman.apimachinery.schema.cel.errors import CelError, CompileError, CostLimitExceeded, EvaluationPanic
 from steersman.apimachinery.schema.cel.escaping import unescape
@@ -96,13 +97,19 @@ class OutOfBudget(Exception):
 
 
 def compile_admission(
-    source: str, wanted: Sequence[Type], names: Names, composition: Composition | None = None
+    source: str, wanted: Sequence[Type], names: Names, composition: Composition | None = None, *, patches: bool = False
 ) -> Compiled:
-    """Compile an expression that must have one of the wanted types; none at all means that any will do."""
+    """Compile an expression that must have one of the wanted types; none at all means that any will do.
+
+    `patches` says whether it may build patches and parts of objects.
+    """
     variables = _variables(names, composition)
     objects = OBJECTS if composition is None else {**OBJECTS, VARIABLES.name: composition.decl}
     try:
-        checked = compile_expression(source, variables, objects)
+        if patches:
+            checked = compile_expression(source, variables, objects, patch_type, PATCH_FUNCTIONS)
+        else:
+            checked = compile_expression(source, variables, objects)
     except CompileError as error:
         return Compiled(source, error=f"compilation failed: {error}")
     if wanted and not any(_exactly(checked.type, each) for each in wanted):

@@ -49,7 +49,9 @@ def conversion_errors(
         errors.append(fe.required(f"{path}.webhookClientConfig", detail))
     else:
         errors += _client_config_errors(config, f"{path}.webhookClientConfig", allow_bad_ca=allow_bad_ca)
-    return errors + _review_version_errors(versions, f"{path}.conversionReviewVersions", require_known_review)
+    return errors + review_version_errors(
+        versions, f"{path}.conversionReviewVersions", require_known=require_known_review
+    )
 
 
 def enum_errors(value: str, accepted: Sequence[str], path: str) -> list[FieldError]:
@@ -71,7 +73,7 @@ def _client_config_errors(config: Mapping[str, Any], path: str, *, allow_bad_ca:
     elif url is not None:
         errors = url_errors(url, f"{path}.url")
     else:
-        errors = _service_errors(service or {}, f"{path}.service")
+        errors = service_errors(service or {}, f"{path}.service")
     bundle = config.get("caBundle")
     if bundle and not allow_bad_ca:
         reason = ca_bundle_error(bundle)
@@ -99,7 +101,8 @@ def url_errors(text: str, path: str) -> list[FieldError]:
     return errors
 
 
-def _service_errors(service: Mapping[str, Any], path: str) -> list[FieldError]:
+def service_errors(service: Mapping[str, Any], path: str) -> list[FieldError]:
+    """What is wrong with the reference to a webhook's Service."""
     # upstream hands name and namespace over in each other's place, so each is reported as the other
     errors = [
         fe.required(f"{path}.{shown}")
@@ -130,9 +133,12 @@ def _path_errors(text: str | None, path: str) -> list[FieldError]:
     return errors
 
 
-def _review_version_errors(versions: Sequence[str], path: str, require_known: bool) -> list[FieldError]:
+def review_version_errors(
+    versions: Sequence[str], path: str, *, require_known: bool, detail: str = ""
+) -> list[FieldError]:
+    """What is wrong with the versions of a review that a webhook takes; `detail` says which there are."""
     if not versions:
-        return [fe.required(path)]
+        return [fe.required(path, detail)]
     errors = []
     seen: set[str] = set()
     for index, version in enumerate(versions):
