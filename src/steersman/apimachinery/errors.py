@@ -171,6 +171,11 @@ def not_found(group: str, resource: str, name: str) -> NotFound:
     return NotFound(f"{qualified(group, resource)} {quote(name)} not found", details=details(group, resource, name))
 
 
+def no_such_resource() -> NotFound:
+    """404 for a path of a built-in group that leads to no resource."""
+    return NotFound("the server could not find the requested resource", details={})
+
+
 def already_exists(group: str, resource: str, name: str) -> AlreadyExists:
     return AlreadyExists(
         f"{qualified(group, resource)} {quote(name)} already exists", details=details(group, resource, name)
@@ -204,6 +209,11 @@ def invalid(group: str, kind: str, name: str, errors: Sequence[FieldError]) -> I
 def method_not_supported(group: str, resource: str, action: str) -> MethodNotAllowed:
     message = f"{action} is not supported on resources of kind {quote(qualified(group, resource))}"
     return MethodNotAllowed(message, details=details(group, resource))
+
+
+def internal(why: str) -> InternalError:
+    """500 for what went wrong inside (upstream's NewInternalError)."""
+    return InternalError(f"Internal error occurred: {why}", details={"causes": [{"message": why}]})
 
 
 def from_status(code: int, status: Mapping[str, Any] | None, text: str = "") -> ApiError:

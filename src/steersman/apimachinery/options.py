@@ -78,6 +78,17 @@ def write_options(info: RequestInfo, kind: str) -> WriteOptions:
     return WriteOptions(bool(dry_run), manager, level or "Warn", force)
 
 
+def options_object(info: RequestInfo) -> dict[str, Any]:
+    """What the query says of a write, in the form of CreateOptions and its kin, without their kind."""
+    found: dict[str, Any] = {}
+    if "dryRun" in info.query:
+        found["dryRun"] = list(info.query["dryRun"])
+    for key in ("fieldManager", "fieldValidation"):
+        if text := info.first(key):
+            found[key] = text
+    return found
+
+
 def list_options(info: RequestInfo) -> ListOptions:
     """Options of a list or watch. Raises BadRequest for what does not parse, Invalid for what makes no sense."""
     query = info.query

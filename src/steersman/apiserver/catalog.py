@@ -28,7 +28,7 @@ class Catalog:
     def __init__(self) -> None:
         self._scopes: dict[Key, ResourceScope] = {}
         self._offers: dict[Key, Callable[[], ResourceScope]] = {}
-        self._builtin: set[tuple[str, str]] = set()
+        self._builtin: set[str] = set()
         self.generation = 0
         self.listeners: list[Callable[[], None]] = []
         self.priorities: dict[str, int] = {}
@@ -36,7 +36,7 @@ class Catalog:
     def offer(self, offers: Mapping[Key, Callable[[], ResourceScope]]) -> None:
         """Serve built-in resources from now on."""
         self._offers.update(offers)
-        self._builtin.update(key[:2] for key in offers)
+        self._builtin.update(key[0] for key in offers)
         self.priorities = {group: place for place, group in enumerate(dict.fromkeys(key[0] for key in offers))}
 
     def look_up(self, group: str, version: str, resource: str) -> ResourceScope | None:
@@ -64,14 +64,21 @@ class Catalog:
         """The scopes of what has been asked for so far: only these resources are in memory."""
         return list(self._scopes.values())
 
+    def named(self, resource: str) -> list[ResourceScope]:
+        """The scopes of all resources of a name, whatever their group and version."""
+        for key in [key for key in self._offers if key[2] == resource]:
+            self._made(key)
+        return [scope for key, scope in self._scopes.items() if key[2] == resource]
+
     def scopes(self) -> list[ResourceScope]:
         """All scopes; those that were only offered are made."""
         for key in list(self._offers):
             self._made(key)
         return list(self._scopes.values())
 
-    def is_builtin(self, group: str, version: str) -> bool:
-        return (group, version) in self._builtin
+    def is_builtin(self, group: str) -> bool:
+        """Whether a group is the server's own: what it lacks is told as a Status."""
+        return group in self._builtin
 
     def groups(self) -> dict[str, list[str]]:
         """Served groups in order of precedence, each with its versions, preferred first."""

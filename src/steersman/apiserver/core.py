@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 
 from steersman.apimachinery.apply.managers import Writer
 from steersman.apimachinery.apply.names import manager_name
+from steersman.apimachinery.options import options_object
 from steersman.apiserver.exchange import Exchange
 from steersman.apiserver.registry import Registry, WriteContext
 from steersman.apiserver.rest import Check, allow
@@ -71,7 +72,8 @@ class Core:
         x.dry_run = dry_run
         manager = manager_name(field_manager, x.request.headers.get("user-agent", ""))
         writer = Writer(manager, operation, subresource)
-        return WriteContext(x.user, writer, self.now(), dry_run, subresource, x.warnings)
+        options = options_object(x.info) if x.info.query else {}
+        return WriteContext(x.user, writer, self.now(), dry_run, subresource, x.warnings, options=options)
 
     async def history(self, cache: ResourceCache, after: int) -> list[Change] | None:
         """A resource's changes after a revision up to now, from the store; None when they are gone for good."""

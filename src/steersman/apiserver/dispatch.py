@@ -5,8 +5,8 @@ from __future__ import annotations
 from steersman.apimachinery.errors import (
     BadRequest,
     MethodNotAllowed,
-    NotFound,
     method_not_supported,
+    no_such_resource,
     not_found,
 )
 from steersman.apiserver.core import Core
@@ -30,10 +30,6 @@ _WITH_SLASH = frozenset({"api", "apis", "openid", ".well-known"})
 _VERBS_ON_ITEM = frozenset({"get", "update", "patch", "delete"})
 
 
-def no_such_resource() -> NotFound:
-    return NotFound("the server could not find the requested resource", details={})
-
-
 def no_such_method() -> MethodNotAllowed:
     return MethodNotAllowed("the server does not allow this method on the requested resource", details={})
 
@@ -45,7 +41,7 @@ async def dispatch(core: Core, x: Exchange) -> Answer:
         return await _path(core, x)
     scope = core.catalog.look_up(info.group, info.version, info.resource)
     if scope is None:
-        if core.catalog.is_builtin(info.group, info.version):
+        if core.catalog.is_builtin(info.group):
             raise no_such_resource()
         return answers.page_not_found()
     x.scope = scope

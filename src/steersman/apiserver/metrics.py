@@ -267,6 +267,15 @@ class Metrics:
         if failed:
             self.store_errors.cell(labels)[0] += 1
 
+    def record_webhook(self, name: str, kind: str, operation: str, code: int, rejected: bool, seconds: float) -> None:
+        """Counts a call of an admission webhook; `kind` is admit or validating, `code` 0 for a failed call."""
+        shown = "true" if rejected else "false"
+        self.webhook_duration.observe(seconds, (name, kind, operation, shown))
+        self.webhook_requests.inc(name, kind, operation, str(code or 503), shown)
+        if rejected:
+            error = "no_error" if code else "calling_webhook_error"
+            self.webhook_rejections.inc(name, kind, operation, error, str(code or 503))
+
     def record_watch_event(self, group: str, version: str, resource: str, size: int, clients: int = 1) -> None:
         """Counts an event of `size` bytes sent to so many watching clients."""
         labels = (group, version, resource)

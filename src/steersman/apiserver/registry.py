@@ -8,18 +8,21 @@ is there now.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import AbstractAsyncContextManager, contextmanager, nullcontext
 from dataclasses import dataclass, field
 from functools import partial
+from typing import Protocol
 
 from steersman._util.keylock import KeyLocks
 from steersman.apimachinery.apply.managers import APPLY, Writer, restore_times
 from steersman.apimachinery.codec import json as codec
 from steersman.apimachinery.errors import AlreadyExists, ApiError, Invalid, already_exists, conflict, invalid, not_found
 from steersman.apimachinery.field_errors import FieldError
+from steersman.apimachinery.gvk import GroupVersionKind
+from steersman.apimachinery.meta import dedup_owner_references
 from steersman.apimachinery.options import DeleteOptions
 from steersman.apiserver import rest
-from steersman.apiserver.admission import Admission, Attributes
+from steersman.apiserver.admission import Admission, Attributes, Form
 from steersman.apiserver.authn.user import UserInfo
 from steersman.apiserver.scope import ResourceScope
 from steersman.apiserver.strategy import Object, Strategy
@@ -36,7 +39,7 @@ class WriteContext:
     """Who writes, how, and when (`now` in RFC 3339); `warn` collects texts for Warning headers.
 
     `authorize_create` is asked before an update creates; it raises Forbidden. `owns`: the change brings its own
-    managedFields.
+    managedFields. `options` are the request's, without their kind.
     """
 
     user: UserInfo
@@ -47,6 +50,7 @@ class WriteContext:
     warnings: list[str] = field(default_factory=list)
     authorize_create: rest.Check = rest.allow
     owns: bool = False
+    options: Object = field(default_factory=dict)
 
     @property
     def applies(self) -> bool:
@@ -55,6 +59,28 @@ class WriteContext:
 
     def warn(self, texts: list[str]) -> None:
         self.warnings.extend(text for text in texts if text not in self.warnings)
+
+
+class Facet(Protocol):
+    """What a subresource of another kind shows of an object, and how a change of that becomes one of the object.
+
+    `kind` is that kind, `form` its rules.
+    """
+
+    @property
+    def kind(self) -> GroupVersionKind: ...
+
+    @property
+    def form(self) -> Form: ...
+
+    def view(self, obj: Object) -> Object:
+        """What the subresource shows, with its owners: what a request changes."""
+
+    def plain(self, obj: Object) -> Object:
+        """The same without owners."""
+
+    def merge(self, old: Object, changed: Object) -> Object:
+        """The object with what was changed, as a new top level and metadata."""
 
 
 class Registry:
@@ -67,32 +93,39 @@ class Registry:
 
     async def create(self, scope: ResourceScope, namespace: str, obj: Object, ctx: WriteContext) -> Entry:
         """Store a new object. Raises AlreadyExists, Invalid, Forbidden (admission) and what the store raises."""
-        generated = not obj["metadata"].get("name")
+        attributes, version = await self._admitted(scope, namespace, obj, ctx)
+        admitted = attributes.obj
+        assert admitted is not None
+        generated = not admitted["metadata"].get("name")
         for attempt in range(NAME_TRIES):
+            new = {**admitted, "metadata": dict(admitted["metadata"])}
+            rest.fill_new_metadata(new["metadata"], ctx.now)
             try:
-                return await self._create(scope, namespace, obj, ctx)
+                with _begun(scope, new, None, ctx):
+                    return await self._store_new(scope, namespace, new, version, attributes, ctx)
             except AlreadyExists:
                 if not generated or attempt == NAME_TRIES - 1:
                     raise
         raise AssertionError("unreachable")
 
-    async def _create(self, scope: ResourceScope, namespace: str, proposed: Object, ctx: WriteContext) -> Entry:
-        strategy = scope.strategy
+    async def _admitted(
+        self, scope: ResourceScope, namespace: str, proposed: Object, ctx: WriteContext
+    ) -> tuple[Attributes, str]:
+        """A new object with its owners, after the first phase of admission, and the resourceVersion that it named."""
         obj = {**proposed, "metadata": dict(proposed["metadata"])}
         meta = obj["metadata"]
         version = str(meta.get("resourceVersion") or "")
         rest.wipe_system_metadata(meta)
         if not ctx.applies:
-            _own(meta, await scope.settled(lambda: strategy.track(None, obj, ctx.writer, ctx.now)))
-        await self.admission.admit(
-            Attributes("CREATE", scope, namespace, meta.get("name") or "", obj, None, ctx.user, ctx.dry_run)
-        )
-        rest.fill_new_metadata(meta, ctx.now)
-        with _begun(scope, obj, None, ctx):
-            return await self._store_new(scope, namespace, obj, version, ctx)
+            _own(meta, await scope.settled(lambda: scope.strategy.track(None, obj, ctx.writer, ctx.now)))
+        attributes = _attributes("CREATE", scope, namespace, meta.get("name") or "", obj, None, ctx)
+        await self.admission.admit(attributes)
+        if attributes.patched:
+            _check_patched(attributes, ctx)
+        return attributes, version
 
     async def _store_new(
-        self, scope: ResourceScope, namespace: str, obj: Object, version: str, ctx: WriteContext
+        self, scope: ResourceScope, namespace: str, obj: Object, version: str, attributes: Attributes, ctx: WriteContext
     ) -> Entry:
         """Judge a new object and store it; `version` is the resourceVersion that came with it."""
         strategy = scope.strategy
@@ -100,6 +133,11 @@ class Registry:
         if errors := strategy.before_create(obj):
             raise _invalid(scope, strategy, obj, name, errors)
         ctx.warn(strategy.warnings(obj, None))
+        if self.admission.judges:
+            attributes.obj, attributes.name = obj, name
+            await self.admission.validate(attributes)
+        if attributes.patched:
+            obj, _ = strategy.decode(obj)
         if version.isdigit() and int(version):
             raise ApiError(_CREATE_WITH_VERSION)
         stored = codec.encode_object(await scope.settled(lambda: scope.to_storage(obj)))
@@ -132,15 +170,17 @@ class Registry:
         *,
         uid: str | None = None,
         version: str | None = None,
+        facet: Facet | None = None,
     ) -> tuple[Entry, bool]:
         """Replace an object by what `change` makes of the stored one (None: there is none). Returns (entry, created).
 
         `change` may be called several times and returns a new top level and metadata each time. `uid` is a
         precondition. `version` is the resourceVersion that `change` will ask for, if that is known: a stale write then
-        fails before any work is done for it. Raises NotFound, Conflict, Invalid and what `change` raises.
+        fails before any work is done for it. With a `facet`, that is what `change` changes. Raises NotFound, Conflict,
+        Invalid and what `change` raises.
         """
         key = scope.key(namespace, name)
-        async with self._locks.hold((scope.cache.prefix, key)):
+        async with self._turn(scope, key):
             while True:
                 existing = scope.cache.get(key)
                 if existing is None and not _may_create(strategy, ctx):
@@ -153,7 +193,7 @@ class Registry:
                 if version and not self.admission.mutates:
                     rest.check_resource_version(scope, name, version, existing.revision, unconditional=True)
                 try:
-                    entry = await self._replace(scope, strategy, namespace, name, change, old, existing, ctx)
+                    entry = await self._replace(scope, strategy, namespace, name, change, old, existing, ctx, facet)
                     return await _answered(scope, entry), False
                 except CompareFailed:
                     continue
@@ -168,13 +208,20 @@ class Registry:
         old: Object,
         existing: Entry,
         ctx: WriteContext,
+        facet: Facet | None,
     ) -> Entry:
         """One turn of the loop. Raises CompareFailed when something else was stored in the meantime."""
-        obj = await self._proposed(scope, strategy, namespace, name, change, old, existing, ctx)
+        attributes = await self._proposed(scope, strategy, namespace, name, change, old, existing, ctx, facet)
+        obj = attributes.obj
+        assert obj is not None
         with _begun(scope, obj, old, ctx):
             if errors := strategy.before_update(obj, old):
-                raise _invalid(scope, strategy, obj, name, errors)
+                raise _invalid(scope, strategy, obj, obj["metadata"].get("name") or name, errors)
             ctx.warn(strategy.warnings(obj, old))
+            if self.admission.judges:
+                await self._judge_update(attributes, obj, old, facet)
+            if attributes.patched and facet is None:
+                obj, _ = strategy.decode(obj)
             obj = restore_times(old, obj)
             stored = codec.encode_object(await scope.settled(partial(scope.to_storage, obj)))
             return await self._store_update(scope, scope.key(namespace, name), existing, obj, stored, ctx)
@@ -189,21 +236,38 @@ class Registry:
         old: Object,
         existing: Entry,
         ctx: WriteContext,
-    ) -> Object:
-        """What the client wants in place of `existing`, with its owners, after admission."""
-        obj = await scope.settled(lambda: change(old))
+        facet: Facet | None,
+    ) -> Attributes:
+        """What the client wants in place of `existing`, with its owners, after the first phase of admission."""
+        current = old if facet is None else facet.view(old)
+        obj = await scope.settled(lambda: change(current))
         if not ctx.applies and not ctx.owns:
             managed = await scope.settled(lambda: strategy.track(old, obj, ctx.writer, ctx.now))
             _own(obj["metadata"], managed)
-        await self.admission.admit(
-            Attributes("UPDATE", scope, namespace, name, obj, old, ctx.user, ctx.dry_run, ctx.subresource)
-        )
+        attributes = _attributes("UPDATE", scope, namespace, name, obj, current, ctx, facet)
+        await self.admission.admit(attributes)
+        assert attributes.obj is not None
+        if attributes.patched and facet is None:
+            _check_patched(attributes, ctx)
+        obj = attributes.obj = attributes.obj if facet is None else facet.merge(old, attributes.obj)
         given = obj["metadata"].get("resourceVersion")
         rest.check_resource_version(
             scope, name, given, existing.revision, unconditional=strategy.allow_unconditional_update
         )
         obj["metadata"]["resourceVersion"] = old["metadata"]["resourceVersion"]
-        return obj
+        return attributes
+
+    async def _judge_update(self, attributes: Attributes, obj: Object, old: Object, facet: Facet | None) -> None:
+        """The second phase of admission."""
+        attributes.obj = obj if facet is None else facet.plain(obj)
+        attributes.old = old if facet is None else facet.plain(old)
+        await self.admission.validate(attributes)
+
+    def _turn(self, scope: ResourceScope, key: str) -> AbstractAsyncContextManager[None]:
+        """The writers of one key take turns, unless others are asked meanwhile, who may themselves want to write."""
+        if self.admission.mutates or self.admission.judges or scope.view.remote:
+            return nullcontext()
+        return self._locks.hold((scope.cache.prefix, key))
 
     async def _store_update(
         self, scope: ResourceScope, key: str, existing: Entry, obj: Object, stored: bytes, ctx: WriteContext
@@ -233,23 +297,33 @@ class Registry:
         obj = await scope.settled(lambda: change(None))
         obj["metadata"].pop("resourceVersion", None)
         await ctx.authorize_create()
-        return await self._create(scope, namespace, obj, ctx), True
+        return await self.create(scope, namespace, obj, ctx), True
 
     async def delete(
-        self, scope: ResourceScope, namespace: str, name: str, options: DeleteOptions, ctx: WriteContext
+        self,
+        scope: ResourceScope,
+        namespace: str,
+        name: str,
+        options: DeleteOptions,
+        ctx: WriteContext,
+        *,
+        named: bool = True,
     ) -> tuple[Entry, bool]:
-        """Delete an object, or mark it when finalizers hold it. Returns (its last state, whether it is gone)."""
+        """Delete an object, or mark it when finalizers hold it. Returns (its last state, whether it is gone).
+
+        `named` says that the request names it, as one that deletes a collection does not.
+        """
         key = scope.key(namespace, name)
         if scope.delete_warning and options.propagation_policy is None and options.orphan_dependents is None:
             ctx.warn([scope.delete_warning])
-        async with self._locks.hold((scope.cache.prefix, key)):
+        async with self._turn(scope, key):
             while True:
                 existing = scope.cache.get(key)
                 if existing is None:
                     raise not_found(scope.group, scope.resource, name)
                 await scope.view.prepare([existing])
                 try:
-                    entry, gone = await self._delete(scope, namespace, name, key, existing, options, ctx)
+                    entry, gone = await self._delete(scope, namespace, name, key, existing, options, ctx, named)
                     return (entry if gone else await _answered(scope, entry)), gone
                 except CompareFailed:
                     continue
@@ -263,11 +337,12 @@ class Registry:
         existing: Entry,
         options: DeleteOptions,
         ctx: WriteContext,
+        named: bool,
     ) -> tuple[Entry, bool]:
         obj = existing.decode()
         meta = obj["metadata"]
         rest.check_delete_preconditions(scope, name, meta, existing.revision, options)
-        await self.admission.admit(Attributes("DELETE", scope, namespace, name, None, obj, ctx.user, ctx.dry_run))
+        await self._admit_deletion(scope, namespace, name if named else "", existing, options, ctx)
         finalizers = rest.deletion_finalizers(meta.get("finalizers") or [], options, scope.delete_policy)
         finalizers += [item for item in scope.strategy.deletion_finalizers(obj) if item not in finalizers]
         if scope.grace is not None:
@@ -287,6 +362,21 @@ class Registry:
             return Entry(key, stored, existing.revision, existing.create_revision), False
         revision = await self.store.swap(scope.storage_key(key), existing.revision, stored)
         return Entry(key, stored, revision, existing.create_revision), False
+
+    async def _admit_deletion(
+        self,
+        scope: ResourceScope,
+        namespace: str,
+        name: str,
+        existing: Entry,
+        options: DeleteOptions,
+        ctx: WriteContext,
+    ) -> None:
+        attributes = _attributes("DELETE", scope, namespace, name, None, scope.view.tree(existing), ctx)
+        attributes.options = {**options.raw, "kind": "DeleteOptions", "apiVersion": "meta.k8s.io/v1"}
+        await self.admission.admit(attributes)
+        if self.admission.judges:
+            await self.admission.validate(attributes)
 
     async def _delete_gracefully(
         self,
@@ -360,6 +450,42 @@ def _begun(scope: ResourceScope, obj: Object, old: Object | None, ctx: WriteCont
 def _invalid(scope: ResourceScope, strategy: Strategy, obj: Object, name: str, errors: list[FieldError]) -> Invalid:
     group = scope.group if scope.error_group is None else scope.error_group
     return invalid(group, strategy.error_kind or obj["kind"], name, errors)
+
+
+def _attributes(
+    operation: str,
+    scope: ResourceScope,
+    namespace: str,
+    name: str,
+    obj: Object | None,
+    old: Object | None,
+    ctx: WriteContext,
+    facet: Facet | None = None,
+) -> Attributes:
+    kind = "CreateOptions" if operation == "CREATE" else "UpdateOptions"
+    return Attributes(
+        operation,
+        scope,
+        namespace,
+        name,
+        obj,
+        old,
+        ctx.user,
+        ctx.dry_run,
+        ctx.subresource,
+        kind=None if facet is None else facet.kind,
+        form=None if facet is None else facet.form,
+        options={"kind": kind, "apiVersion": "meta.k8s.io/v1", **ctx.options},
+        warn=ctx.warn,
+    )
+
+
+def _check_patched(attributes: Attributes, ctx: WriteContext) -> None:
+    """What came back from outside is still of the request's namespace."""
+    assert attributes.obj is not None
+    meta = attributes.obj["metadata"]
+    ctx.warn(dedup_owner_references(meta, after_mutating_admission=True))
+    rest.match_namespace(meta, attributes.namespace, namespaced=attributes.scope.namespaced)
 
 
 def _may_create(strategy: Strategy, ctx: WriteContext) -> bool:

@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from typing import Any, Protocol, TypeVar
 
 from steersman._util.gotext import quote
+from steersman.apimachinery.apply.managers import Versions
 from steersman.apimachinery.codec import json as codec
 from steersman.apimachinery.errors import BadRequest
 from steersman.apimachinery.field_selectors import FieldSelector
@@ -129,14 +130,14 @@ class ResourceScope:
     """One resource in one version. `custom` tells custom resources from built-in kinds: their messages differ.
 
     `to_storage` turns an object of this version into the stored one (a new top level). `settler` is there when that, or
-    what the strategy does about ownership, needs conversions that take time. `select_fields` checks a field
-    selector and brings it to the fields that `fields_of` reads from an object; without them only name and namespace
-    can be selected. `subresources` are discovery's facts of each, by name. `error_group` is the group that 422 answers
-    name, when it is another one. `begin` completes an object that is about to be written with what the server gives out
-    and returns what is to be told whether it was stored; `grace` says how long (in seconds, by what was asked) a
-    deletion is only announced; `stored` is False for reviews, which are answered and forgotten;
-    `delete_policy` is what happens to dependents when a delete does not say, and
-    `delete_warning` what it is then warned of.
+    what the strategy does about ownership, needs conversions that take time; `versions` converts custom resources.
+    `select_fields` checks a field selector and brings it to the fields that `fields_of` reads from an object; without
+    them only name and namespace can be selected. `subresources` are discovery's facts of each, by name. `error_group`
+    is the group that 422 answers name, when it is another one. `begin` completes an object that is about to be written
+    with what the server gives out and returns what is to be told whether it was stored; `grace` says how long (in
+    seconds, by what was asked) a deletion is only announced; `stored` is False for reviews, which are answered and
+    forgotten; `delete_policy` is what happens to dependents when a delete does not say, and `delete_warning` what it is
+    then warned of.
     """
 
     gvr: GroupVersionResource
@@ -152,6 +153,7 @@ class ResourceScope:
     columns: tuple[Column, ...]
     to_storage: Callable[[Object], Object] = lambda obj: obj
     settler: Settler | None = None
+    versions: Versions | None = None
     subresource_strategies: dict[str, Strategy] = field(default_factory=dict)
     scale: ScaleMapping | None = None
     short_names: tuple[str, ...] = ()

@@ -13,10 +13,8 @@ from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
 
-from steersman.apiserver.admission import Admission, Plugin
-from steersman.apiserver.admission.builtin import builtin_plugins
-from steersman.apiserver.admission.escalation import EscalationCheck
-from steersman.apiserver.admission.namespace_lifecycle import NamespaceLifecycle
+from steersman.apiserver.admission import Plugin
+from steersman.apiserver.admission.composition import Surroundings, compose
 from steersman.apiserver.authn.authenticator import Authenticator, BearerTokens, RequestAuthenticator
 from steersman.apiserver.authn.service_accounts import ServiceAccountConfig, ServiceAccountTokens
 from steersman.apiserver.authn.tokens import StaticTokens
@@ -35,7 +33,7 @@ from steersman.apiserver.metrics import Metrics
 from steersman.apiserver.rbac_feed import feed_rbac
 from steersman.apiserver.registry import Registry
 from steersman.apiserver.strategy import Object
-from steersman.apiserver.watchcache import ResourceCache, WatchCache
+from steersman.apiserver.watchcache import WatchCache
 from steersman.apiserver.webhooks.caller import WebhookCaller
 from steersman.apiserver.webhooks.services import Address, known_services
 from steersman.net.http import Request
@@ -73,16 +71,6 @@ class ServerConfig:
     service_addresses: Mapping[tuple[str, str], Address] = field(default_factory=dict)
 
 
-PLUGINS = (
-    "NamespaceLifecycle",
-    "TaintNodesByCondition",
-    "Priority",
-    "DefaultTolerationSeconds",
-    "DefaultStorageClass",
-    "StorageObjectInUseProtection",
-    "DefaultIngressClass",
-    "PersistentVolumeClaimResize",
-)
 ADMINISTRATOR = UserInfo("admin", "", ("system:masters",))
 
 
@@ -147,29 +135,15 @@ async def _compose(store: Store, config: ServerConfig) -> Core:
     cache.load(snapshot.items, snapshot.revision)
     catalog = Catalog()
     catalog.offer(builtin_scopes(cache))
-    namespaces = catalog.look_up("", "v1", "namespaces")
-    assert namespaces is not None
-
-    def look(group: str, resource: str) -> ResourceCache:
-        scope = catalog.look_up(group, "v1", resource)
-        assert scope is not None
-        return scope.cache
-
-    plugins: list[Plugin] = [
-        NamespaceLifecycle(lambda: namespaces.cache),
-        *builtin_plugins(look),
-        *config.extra_plugins,
-    ]
-    plugins = [plugin for plugin in plugins if plugin.name not in config.disabled_plugins]
     authorizer: Authorizer = feed_rbac(catalog) if config.rbac and not config.insecure else AlwaysAllow()
-    guards = [EscalationCheck(authorizer)] if isinstance(authorizer, RbacAuthorizer) else []
-    admission = Admission(plugins, guards=guards)
-    accounts = ServiceAccountTokens(config.service_accounts, partial(_find, catalog))
-    static = [config.tokens] if config.tokens is not None else []
-    identity = Identity(BearerTokens([*static, accounts], accounts.audiences), accounts, authorizer)
     find, slices = partial(_find, catalog), partial(_endpoint_slices, catalog)
     webhooks = WebhookCaller(known_services(config.service_addresses, find, slices))
-    core = Core(store, cache, Registry(store, admission), catalog, Metrics(), identity, webhooks)
+    metrics = Metrics()
+    around = Surroundings(catalog, cache, authorizer, webhooks, metrics, config.extra_plugins, config.disabled_plugins)
+    accounts = ServiceAccountTokens(config.service_accounts, find)
+    static = [config.tokens] if config.tokens is not None else []
+    identity = Identity(BearerTokens([*static, accounts], accounts.audiences), accounts, authorizer)
+    core = Core(store, cache, Registry(store, compose(around)), catalog, metrics, identity, webhooks)
     core.checks["ping"] = lambda: None
     return core
 

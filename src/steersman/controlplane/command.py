@@ -16,10 +16,11 @@ import sys
 from collections.abc import Sequence
 from pathlib import Path
 
+from steersman.apiserver.admission.composition import PLUGINS
 from steersman.apiserver.authn.tokens import StaticTokens, TokenFileError, parse_token_file
 from steersman.apiserver.authn.user import UserInfo
 from steersman.apiserver.logs import configure
-from steersman.apiserver.server import PLUGINS, ServerConfig
+from steersman.apiserver.server import ServerConfig
 from steersman.controlplane import service_account_flags
 from steersman.controlplane.controllers import CONTROLLERS
 from steersman.controlplane.kubeconfig import write_kubeconfig

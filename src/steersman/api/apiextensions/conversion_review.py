@@ -8,13 +8,17 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
+import orjson
+
 from steersman._util.gotext import quote
+from steersman.api import review_answers as answers
 from steersman.api.apiextensions.conversion_rules import REVIEW_VERSIONS
+from steersman.api.review_answers import AnswerError, gvk, mismatch, text
 from steersman.apimachinery.codec import json as codec
-from steersman.apimachinery.codec import yaml
 from steersman.apimachinery.field_errors import aggregate
 from steersman.apimachinery.go_values import json_kind
 from steersman.apimachinery.meta import validate_annotations, validate_labels
+from steersman.apimachinery.unstructured import go_type
 
 Object = dict[str, Any]
 GROUP = "apiextensions.k8s.io"
@@ -23,7 +27,6 @@ _CHECKED = (
     ("labels", validate_labels, "metadata.labels"),
     ("annotations", validate_annotations, "metadata.annotation"),
 )
-_TYPE_META = 'struct { APIVersion string "json:\\"apiVersion,omitempty\\""; Kind string "json:\\"kind,omitempty\\"" }'
 
 
 class ConversionError(Exception):
@@ -44,7 +47,7 @@ def review_version(offered: Sequence[str]) -> str:
 
 def request(version: str, uid: str, api_version: str, objects: Sequence[Object]) -> bytes:
     """The review that asks for `objects` in `api_version`."""
-    return codec.encode(
+    return orjson.dumps(
         {
             "kind": KIND,
             "apiVersion": f"{GROUP}/{version}",
@@ -56,23 +59,27 @@ def request(version: str, uid: str, api_version: str, objects: Sequence[Object])
 
 def converted(version: str, uid: str, body: bytes) -> list[Any]:
     """The objects in a webhook's answer. Raises ConversionError."""
-    review = _decoded(body)
-    given = _text(review.get("apiVersion")), _text(review.get("kind"))
-    if any(given) and given != (f"{GROUP}/{version}", KIND):
-        _check_known(given, version)
+    try:
+        return _objects(answers.decode(body, GROUP, version, KIND, REVIEW_VERSIONS), version, uid)
+    except AnswerError as error:
+        raise ConversionError(f"failed: {error}") from None
+
+
+def _objects(review: Object, version: str, uid: str) -> list[Any]:
+    given = text(review.get("apiVersion")), text(review.get("kind"))
     if version == "v1" and given != (f"{GROUP}/v1", KIND):
-        raise ConversionError(f"expected webhook response of {_gvk(f'{GROUP}/v1', KIND)}, got {_gvk(*given)}")
+        raise AnswerError(f"expected webhook response of {gvk(f'{GROUP}/v1', KIND)}, got {gvk(*given)}")
     response = review.get("response")
     if response is None:
-        raise ConversionError("no response provided")
+        raise AnswerError("no response provided")
     if not isinstance(response, dict):
-        raise _mismatch(response, "ConversionReview.response", f"{version}.ConversionResponse")
-    if version == "v1" and _text(response.get("uid")) != uid:
-        raise ConversionError(f"expected response.uid={quote(uid)}, got {quote(_text(response.get('uid')))}")
+        raise mismatch(response, "ConversionReview.response", f"{version}.ConversionResponse")
+    if version == "v1" and text(response.get("uid")) != uid:
+        raise AnswerError(f"expected response.uid={quote(uid)}, got {quote(text(response.get('uid')))}")
     _check_result(response.get("result") or {})
     objects = response.get("convertedObjects")
     if objects is not None and not isinstance(objects, list):
-        raise _mismatch(objects, "ConversionResponse.response.convertedObjects", "[]runtime.RawExtension")
+        raise mismatch(objects, "ConversionResponse.response.convertedObjects", "[]runtime.RawExtension")
     return objects or []
 
 
@@ -85,16 +92,16 @@ def check_object(original: Object, found: Any, api_version: str, index: int | No
     where = "" if index is None else f" at index {index}"
     at = f" at index {index or 0}"
     what = "object" if index is None else "converted object"
-    version, kind = _text(found.get("apiVersion")), _text(found.get("kind"))
+    version, kind = text(found.get("apiVersion")), text(found.get("kind"))
     if version != api_version:
-        text = f"returned invalid {what}{at}: invalid groupVersion (expected {api_version}, received {version})"
-        raise ConversionError(text)
+        why = f"returned invalid {what}{at}: invalid groupVersion (expected {api_version}, received {version})"
+        raise ConversionError(why)
     if kind != original["kind"]:
-        text = f"returned invalid {what}{at}: invalid kind (expected {original['kind']}, received {kind})"
-        raise ConversionError(text)
+        why = f"returned invalid {what}{at}: invalid kind (expected {original['kind']}, received {kind})"
+        raise ConversionError(why)
     sent, given = original.get("metadata") or {}, found.get("metadata")
     for label, key in (("name", "name"), ("namespace", "namespace"), ("UID", "uid")):
-        old, new = _text(sent.get(key)), _text(given.get(key)) if isinstance(given, dict) else ""
+        old, new = text(sent.get(key)), text(given.get(key)) if isinstance(given, dict) else ""
         if old != new:
             raise ConversionError(f"returned invalid {what}{where}: must have the same {label}: {old} != {new}")
     in_list = "" if index is None else f" in object at index {index}"
@@ -104,40 +111,12 @@ def check_object(original: Object, found: Any, api_version: str, index: int | No
         raise ConversionError(f"returned invalid metadata{in_list}: {error}") from None
 
 
-def _decoded(body: bytes) -> Object:
-    try:
-        review = codec.decode(body)
-    except codec.JsonError as error:
-        try:
-            review = yaml.decode(body)
-        except yaml.YamlError:
-            raise ConversionError(f"couldn't get version/kind; json parse error: {error}") from None
-    if review is None:
-        return {}
-    if not isinstance(review, dict):
-        why = f"json: cannot unmarshal {json_kind(review)} into Go value of type {_TYPE_META}"
-        raise ConversionError(f"couldn't get version/kind; json parse error: {why}")
-    return review
-
-
-def _check_known(given: tuple[str, str], version: str) -> None:
-    """Another kind than the expected one cannot become it."""
-    api_version, kind = given
-    group, _, other = api_version.rpartition("/")
-    known = (group == GROUP and other in REVIEW_VERSIONS and kind == KIND) or (api_version, kind) == ("v1", "Status")
-    if known:
-        raise ConversionError(f"converting ({other}.{kind}) to ({version}.{KIND}): unknown conversion")
-    if api_version and kind:
-        why = f"no kind {quote(kind)} is registered for version {quote(api_version)}"
-        raise ConversionError(f'{why} in scheme "pkg/runtime/scheme.go:111"')
-
-
 def _check_result(result: Any) -> None:
     if not isinstance(result, dict):
-        raise _mismatch(result, "ConversionResponse.response.result", "v1.Status")
-    status = _text(result.get("status"))
+        raise mismatch(result, "ConversionResponse.response.result", "v1.Status")
+    status = text(result.get("status"))
     if status != "Success":
-        raise ConversionError(_text(result.get("message")) or f"response.result.status was '{status}', not 'Success'")
+        raise AnswerError(text(result.get("message")) or f"response.result.status was '{status}', not 'Success'")
 
 
 def _check_shape(found: Any) -> None:
@@ -146,7 +125,7 @@ def _check_shape(found: Any) -> None:
     if not isinstance(found, dict):
         why = f"json: cannot unmarshal {json_kind(found)} into Go value of type map[string]interface {{}}"
         raise ConversionError(why, whole=True)
-    if not _text(found.get("kind")):
+    if not text(found.get("kind")):
         raise ConversionError(f"Object 'Kind' is missing in '{codec.encode(found).decode()}'", whole=True)
 
 
@@ -165,37 +144,13 @@ def _restored(sent: Object, given: Any) -> Object:
             meta.pop(key, None)
             continue
         if not isinstance(values, dict):
-            raise ConversionError(f"invalid metadata.{key} of type {_go_type(values)} in converted object")
+            raise ConversionError(f"invalid metadata.{key} of type {go_type(values)} in converted object")
         for name, item in values.items():
             if not isinstance(item, str):
                 raise ConversionError(
-                    f"metadata.{key}[{name}] must be a string, but is {_go_type(item)} in converted object"
+                    f"metadata.{key}[{name}] must be a string, but is {go_type(item)} in converted object"
                 )
         if values != (sent.get(key) or {}) and (errors := validate(values, path)):
             raise ConversionError(aggregate(errors))
         meta[key] = values
     return meta
-
-
-def _mismatch(value: Any, field: str, go_type: str) -> ConversionError:
-    return ConversionError(f"json: cannot unmarshal {json_kind(value)} into Go struct field {field} of type {go_type}")
-
-
-def _gvk(api_version: str, kind: str) -> str:
-    group, _, version = api_version.rpartition("/")
-    return f"{group}/{version}, Kind={kind}"
-
-
-def _text(value: Any) -> str:
-    return value if isinstance(value, str) else ""
-
-
-def _go_type(value: Any) -> str:
-    if value is None:
-        return "<nil>"
-    if isinstance(value, bool):
-        return "bool"
-    for kind, name in ((str, "string"), (int, "int64"), (float, "float64"), (list, "[]interface {}")):
-        if isinstance(value, kind):
-            return name
-    return "map[string]interface {}"

@@ -18,9 +18,9 @@ from steersman.apiserver.strategy import Object
 class Form(Protocol):
     """How an object of the request's kind is decoded and completed; a strategy is one."""
 
-    def decode(self, obj: Object) -> tuple[Object, list[str]]: ...
+    def decode(self, obj: Object, /) -> tuple[Object, list[str]]: ...
 
-    def default(self, obj: Object) -> None: ...
+    def default(self, obj: Object, /) -> None: ...
 
 
 @dataclass(slots=True)
@@ -81,9 +81,12 @@ class Plugin(Protocol):
 
 
 class Validator(Protocol):
-    """A plugin of the second phase: it sees the object as it will be stored."""
+    """A plugin of the second phase: it sees the object as it will be stored. `active` as for `Reinvocable`."""
 
     name: str
+
+    @property
+    def active(self) -> bool: ...
 
     async def validate(self, attributes: Attributes) -> None:
         """May only refuse, with an ApiError."""
@@ -140,7 +143,13 @@ class Admission:
             for again in (*self.plugins, *late):
                 await again.admit(attributes)
 
+    @property
+    def judges(self) -> bool:
+        """Whether there is anyone to ask in the second phase."""
+        return any(plugin.active for plugin in self.validators)
+
     async def validate(self, attributes: Attributes) -> None:
         """The second phase."""
         for plugin in self.validators:
-            await plugin.validate(attributes)
+            if plugin.active:
+                await plugin.validate(attributes)

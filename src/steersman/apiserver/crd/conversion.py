@@ -67,10 +67,7 @@ class WebhookConverter:
         version, uid = reviews.review_version(self._offered), str(uuid.uuid4())
         review = reviews.request(version, uid, api_version, objects)
         body = await self._caller.call(self._config, review, TIMEOUT)
-        try:
-            found = reviews.converted(version, uid, body)
-        except ConversionError as error:
-            raise ConversionError(f"failed: {error}") from None
+        found = reviews.converted(version, uid, body)
         if len(found) != len(objects):
             raise ConversionError(f"returned {len(found)} objects, expected {len(objects)}")
         alone = len(objects) == 1

@@ -116,6 +116,7 @@ class _Builder:
             deprecation=_deprecation(gvk, version, self.spec["versions"]),
             terminating=self.terminating,
             settler=self.webhook_versions,
+            versions=self.versions,
         )
         select_by(scope, [field["jsonPath"] for field in version.get("selectableFields") or ()])
         if name != self.storage:

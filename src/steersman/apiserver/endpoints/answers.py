@@ -71,8 +71,11 @@ def error(failure: ApiError, accept: str) -> Response:
     if choice is None and PROTOBUF in accept:
         return text(failure.code, failure.message)
     response = value(failure.code, choice or Accepted(JSON), failure.to_status())
-    if failure.headers:
-        response.headers = (*response.headers, *failure.headers)
+    headers = failure.headers
+    seconds = (failure.details or {}).get("retryAfterSeconds")
+    if seconds and not any(name == "Retry-After" for name, _ in headers):
+        headers = (*headers, ("Retry-After", str(seconds)))
+    response.headers = (*response.headers, *headers)
     return response
 
 

@@ -49,7 +49,7 @@ async def delete_collection(core: Core, scope: ResourceScope, x: Exchange) -> An
         for entry in waiting:
             namespace, _, name = entry.key.rpartition("/")
             try:
-                await core.registry.delete(scope, namespace, name, options, ctx)
+                await core.registry.delete(scope, namespace, name, options, ctx, named=False)
             except NotFound:
                 continue
 

@@ -10,6 +10,7 @@ from typing import Any
 
 from steersman.apimachinery.codec import json as codec
 from steersman.apimachinery.codec.negotiate import JSON, parse_accept
+from steersman.apimachinery.errors import no_such_resource
 from steersman.apiserver.core import Core
 from steersman.apiserver.endpoints import answers
 from steersman.apiserver.exchange import Answer, Exchange
@@ -51,6 +52,8 @@ def resources(core: Core, x: Exchange, group: str, version: str) -> Answer:
     """GET /api/v1 and /apis/GROUP/VERSION."""
     scopes = core.catalog.in_version(group, version)
     if not scopes:
+        if core.catalog.is_builtin(group):
+            raise no_such_resource()
         return answers.page_not_found()
     listed = [item for scope in scopes for item in _api_resources(scope)]
     content = {

@@ -20,10 +20,10 @@ _UNKNOWN = 'no kind is registered for the type {} in scheme "pkg/runtime/scheme.
 
 def read(x: Exchange, scope: ResourceScope, kind: BuiltinKind, level: str, *, also: str = "") -> Object:
     """The object of `kind` in the body, normalised, in the request's namespace; see `bodies.decode`."""
-    rules = _rules(kind)
-    inner = replace(scope, gvr=kind.gvr, kind=kind.kind, strategy=rules, stored=False, custom=False)
+    form = rules(kind)
+    inner = replace(scope, gvr=kind.gvr, kind=kind.kind, strategy=form, stored=False, custom=False)
     try:
-        obj = bodies.decode(x, inner, rules, level, also=also)
+        obj = bodies.decode(x, inner, form, level, also=also)
     except BadRequest:
         if not scope.custom:
             raise
@@ -34,5 +34,6 @@ def read(x: Exchange, scope: ResourceScope, kind: BuiltinKind, level: str, *, al
 
 
 @cache
-def _rules(kind: BuiltinKind) -> BuiltinRules:
+def rules(kind: BuiltinKind) -> BuiltinRules:
+    """How objects of a kind are decoded and completed."""
     return BuiltinRules(kind, BuiltinStrategy(kind))

@@ -21,6 +21,7 @@ from steersman.apimachinery.apply.managers import APPLY, Writer, track_update
 from steersman.apimachinery.apply.typed import TypeView, from_openapi
 from steersman.apimachinery.codec.negotiate import Accepted, content_type
 from steersman.apimachinery.errors import ApiError, BadRequest, Invalid, invalid, not_found
+from steersman.apimachinery.gvk import GroupVersionKind
 from steersman.apimachinery.options import WriteOptions, write_options
 from steersman.apiserver import rest
 from steersman.apiserver.builtins import field_description
@@ -100,24 +101,47 @@ async def _write(core: Core, scope: ResourceScope, x: Exchange, mapping: ScaleMa
     else:
         check_media_type(scope, media)
         change = _tracked(read_patch(x, scope, media, options)[0], ctx.writer, ctx.now)
-    paths = _paths(core, scope)
 
-    def apply(old: Object | None) -> Object:
-        assert old is not None
-        managed = old["metadata"].get("managedFields")
-        current = to_scale(old, mapping, lenient=True)
-        if owners := ownership.to_scale(managed, paths):
+    def scaled(current: Object | None) -> Object:
+        assert current is not None
+        return change(current)
+
+    facet = _ScaleFacet(scope, mapping, _paths(core, scope), info.name)
+    entry, _ = await core.registry.update(
+        scope, scope.strategy, info.namespace, info.name, scaled, ctx, uid=uid, facet=facet
+    )
+    return entry
+
+
+class _ScaleFacet:
+    """An object by its Scale."""
+
+    kind = GroupVersionKind("autoscaling", "v1", "Scale")
+
+    def __init__(self, scope: ResourceScope, mapping: ScaleMapping, paths: ownership.Paths, name: str) -> None:
+        self.form = other_kind.rules(_scale_kind())
+        self._scope = scope
+        self._mapping = mapping
+        self._paths = paths
+        self._name = name
+
+    def view(self, obj: Object) -> Object:
+        current = self.plain(obj)
+        if owners := ownership.to_scale(obj["metadata"].get("managedFields"), self._paths):
             current["metadata"]["managedFields"] = owners
-        proposed = change(current)
-        obj = _with_scale(scope, old, proposed, mapping, info.name)
-        found = ownership.to_parent(managed, proposed["metadata"].get("managedFields"), paths, scope.api_version)
+        return current
+
+    def plain(self, obj: Object) -> Object:
+        return to_scale(obj, self._mapping, lenient=True)
+
+    def merge(self, old: Object, changed: Object) -> Object:
+        obj = _with_scale(self._scope, old, changed, self._mapping, self._name)
+        managed, sent = old["metadata"].get("managedFields"), changed["metadata"].get("managedFields")
+        found = ownership.to_parent(managed, sent, self._paths, self._scope.api_version)
         obj["metadata"].pop("managedFields", None)
         if found:
             obj["metadata"]["managedFields"] = found
         return obj
-
-    entry, _ = await core.registry.update(scope, scope.strategy, info.namespace, info.name, apply, ctx, uid=uid)
-    return entry
 
 
 def _paths(core: Core, scope: ResourceScope) -> ownership.Paths:

@@ -28,6 +28,7 @@ from steersman.apiserver.builtins import BuiltinRules
 from steersman.apiserver.core import Core
 from steersman.apiserver.endpoints import answers, bodies, transform
 from steersman.apiserver.exchange import Answer, Exchange
+from steersman.apiserver.registry import WriteContext
 from steersman.apiserver.scope import ResourceScope
 from steersman.apiserver.strategy import Object
 
@@ -56,17 +57,42 @@ async def request_token(core: Core, scope: ResourceScope, x: Exchange) -> Answer
     ctx = core.write_context(x, options.field_manager, dry_run=options.dry_run, subresource="token")
     if managed := rules.track(None, asked, ctx.writer, ctx.now):
         meta["managedFields"] = managed
-    await core.registry.admission.admit(
-        Attributes("CREATE", scope, namespace, name, asked, None, x.user, options.dry_run, "token")
-    )
+    attributes = _attributes(scope, x, asked, ctx, rules)
+    await core.registry.admission.admit(attributes)
+    asked = attributes.obj or asked
+    meta = asked["metadata"]
     if meta.get("name") and meta["name"] != name:
         why = "must match the service account name if specified"
         raise invalid(_GROUP, _KIND, name, [fe.invalid("metadata.name", meta["name"], why)])
     account = _account(core, namespace, name, meta.get("uid", ""))
     now = int(time.time())
     meta |= {"name": name, "uid": account["metadata"]["uid"], "creationTimestamp": _text(now)}
-    answer, _ = rules.decode({**asked, **_answered(core, x, account, asked["spec"], now)})
+    spec = {**asked["spec"], "audiences": asked["spec"].get("audiences") or list(core.identity.accounts.audiences)}
+    if errors := validate({"spec": spec}):
+        raise invalid(_GROUP, _KIND, "", errors)
+    if core.registry.admission.judges:
+        attributes.obj = {**asked, "spec": spec}
+        await core.registry.admission.validate(attributes)
+    answer, _ = rules.decode({**asked, **_answered(core, x, account, spec, now)})
     return answers.value(201, choice, transform.partial(answer) if choice.transform else answer)
+
+
+def _attributes(scope: ResourceScope, x: Exchange, asked: Object, ctx: WriteContext, rules: BuiltinRules) -> Attributes:
+    return Attributes(
+        "CREATE",
+        scope,
+        x.info.namespace,
+        x.info.name,
+        asked,
+        None,
+        x.user,
+        ctx.dry_run,
+        "token",
+        kind=rules.kind.gvk,
+        form=rules,
+        options={"kind": "CreateOptions", "apiVersion": "meta.k8s.io/v1", **ctx.options},
+        warn=ctx.warn,
+    )
 
 
 def _account(core: Core, namespace: str, name: str, uid: str) -> Object:
@@ -87,9 +113,6 @@ def _find(core: Core, resource: str, namespace: str, name: str) -> Object:
 def _answered(core: Core, x: Exchange, account: Object, spec: Object, now: int) -> Object:
     """Spec and status of the answer."""
     accounts = core.identity.accounts
-    spec = {**spec, "audiences": spec.get("audiences") or list(accounts.audiences)}
-    if errors := validate({"spec": spec}):
-        raise invalid(_GROUP, _KIND, "", errors)
     bound = _bound(core, account, spec.get("boundObjectRef"))
     seconds, longest = spec["expirationSeconds"], accounts.config.max_seconds
     if 0 < longest < seconds:

@@ -1,0 +1,94 @@
+"""Which plugins a server has, in kube-apiserver's order."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from functools import partial
+from typing import TYPE_CHECKING
+
+from steersman.api import kinds
+from steersman.apiserver.admission.builtin import builtin_plugins
+from steersman.apiserver.admission.chain import Admission, Plugin, Reinvocable, Validator
+from steersman.apiserver.admission.escalation import EscalationCheck
+from steersman.apiserver.admission.namespace_lifecycle import NamespaceLifecycle
+from steersman.apiserver.admission.versions import equivalents
+from steersman.apiserver.admission.webhooks.deferred import DeferredMutating, DeferredValidating
+from steersman.apiserver.authz.attributes import Authorizer
+from steersman.apiserver.authz.rbac import RbacAuthorizer
+from steersman.apiserver.catalog import Catalog
+from steersman.apiserver.metrics import Metrics
+from steersman.apiserver.watchcache import ResourceCache, WatchCache
+from steersman.apiserver.webhooks.caller import WebhookCaller
+
+if TYPE_CHECKING:
+    from steersman.apiserver.admission.webhooks.asking import Asker
+
+PLUGINS = (
+    "NamespaceLifecycle",
+    "TaintNodesByCondition",
+    "Priority",
+    "DefaultTolerationSeconds",
+    "DefaultStorageClass",
+    "StorageObjectInUseProtection",
+    "DefaultIngressClass",
+    "PersistentVolumeClaimResize",
+    "MutatingAdmissionWebhook",
+    "ValidatingAdmissionWebhook",
+)
+GROUP = "admissionregistration.k8s.io"
+
+
+@dataclass(slots=True)
+class Surroundings:
+    """What plugins work with. `extra` are the embedder's own, `disabled` the names of those that are not to run."""
+
+    catalog: Catalog
+    cache: WatchCache
+    authorizer: Authorizer
+    caller: WebhookCaller
+    metrics: Metrics
+    extra: Sequence[Plugin] = ()
+    disabled: frozenset[str] = frozenset()
+    _asker: Asker | None = field(default=None, init=False)
+
+    def look(self, group: str, resource: str) -> ResourceCache:
+        """The cache of a built-in resource."""
+        scope = self.catalog.look_up(group, "v1", resource)
+        assert scope is not None
+        return scope.cache
+
+    def configured(self, kind: str) -> ResourceCache:
+        """The cache of a kind that configures admission, without serving it yet."""
+        found = kinds.builtin_kind(GROUP, "v1", kind)
+        return self.cache.resource(f"/registry/{found.storage_prefix}/".encode())
+
+    def asker(self) -> Asker:
+        """What the webhook plugins share."""
+        if self._asker is None:
+            from steersman.apiserver.admission.webhooks.asking import Asker
+
+            namespaces = partial(self.look, "", "namespaces")
+            versions = partial(equivalents, self.catalog)
+            self._asker = Asker(self.caller, namespaces, versions, self.authorizer, self.metrics)
+        return self._asker
+
+
+def compose(around: Surroundings) -> Admission:
+    """The chain of all plugins that are not disabled."""
+    early: list[Plugin] = [
+        NamespaceLifecycle(partial(around.look, "", "namespaces")),
+        *builtin_plugins(around.look),
+        *around.extra,
+    ]
+    late: list[Reinvocable] = [DeferredMutating(around.configured("MutatingWebhookConfiguration"), around.asker)]
+    validators: list[Validator] = [
+        DeferredValidating(around.configured("ValidatingWebhookConfiguration"), around.asker)
+    ]
+    authorizer = around.authorizer
+    return Admission(
+        [plugin for plugin in early if plugin.name not in around.disabled],
+        [plugin for plugin in late if plugin.name not in around.disabled],
+        [EscalationCheck(authorizer)] if isinstance(authorizer, RbacAuthorizer) else [],
+        [plugin for plugin in validators if plugin.name not in around.disabled],
+    )

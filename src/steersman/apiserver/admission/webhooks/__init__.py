@@ -1,0 +1,1 @@
+"""Admission webhooks: which are to be asked, in which version, and what their answers do."""

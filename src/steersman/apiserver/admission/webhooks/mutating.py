@@ -1,0 +1,134 @@
+"""MutatingAdmissionWebhook: webhooks change objects, one after another, each seeing what the earlier ones made.
+
+Source: apiserver `pkg/admission/plugin/webhook/mutating/{dispatcher,reinvocationcontext}.go`.
+"""
+
+from __future__ import annotations
+
+import logging
+from dataclasses import dataclass, field
+
+from steersman._util.gotext import quote
+from steersman.api.admission import review as reviews
+from steersman.api.admission.review import Question, Verdict
+from steersman.api.review_answers import AnswerError
+from steersman.apimachinery.codec import json as codec
+from steersman.apimachinery.errors import ApiError, internal
+from steersman.apimachinery.object_meta import coerce_object_meta
+from steersman.apimachinery.patch import json_patch
+from steersman.apiserver.admission.chain import Attributes
+from steersman.apiserver.admission.matching import is_exempt
+from steersman.apiserver.admission.versions import convert
+from steersman.apiserver.admission.webhooks.asking import Asker, CallFailed
+from steersman.apiserver.admission.webhooks.hooks import Hook, HookSource
+from steersman.apiserver.scope import ResourceScope
+from steersman.apiserver.strategy import Object
+
+log = logging.getLogger("steersman.apiserver.admission")
+
+
+@dataclass(slots=True)
+class _Notes:
+    """Whom a second round is to ask again: who was asked before a later change, and wants to know of it."""
+
+    asked: set[str] = field(default_factory=set)
+    again: set[str] = field(default_factory=set)
+    left: bytes = b""
+
+    def object_changed(self) -> None:
+        self.again |= self.asked
+        self.asked = set()
+
+
+class MutatingWebhooks:
+    """The plugin."""
+
+    name = "MutatingAdmissionWebhook"
+
+    def __init__(self, source: HookSource, asker: Asker) -> None:
+        self._source = source
+        self._asker = asker
+
+    @property
+    def active(self) -> bool:
+        return bool(self._source.hooks)
+
+    async def admit(self, attributes: Attributes) -> None:
+        """Raises a webhook's refusal, and InternalError when one that must not fail does."""
+        round_ = attributes.reinvocation
+        if is_exempt(attributes.scope) or round_ is None:
+            return
+        notes = round_.notes.setdefault(self.name, _Notes())
+        assert isinstance(notes, _Notes)
+        if round_.running and notes.left != codec.encode(attributes.obj):
+            notes.object_changed()
+        try:
+            for hook in self._source.hooks:
+                scope = await self._asker.concerns(hook, attributes)
+                if scope is None or (round_.running and hook.uid not in notes.again):
+                    continue
+                if await self._changes(hook, scope, attributes):
+                    notes.object_changed()
+                    round_.wanted = True
+                if hook.reinvoked:
+                    notes.asked.add(hook.uid)
+        finally:
+            notes.left = codec.encode(attributes.obj)
+
+    async def _changes(self, hook: Hook, scope: ResourceScope, attributes: Attributes) -> bool:
+        """Ask one webhook; whether it changed the object."""
+        question = await self._asker.question(scope, attributes)
+        try:
+            verdict = await self._asker.ask(hook, question, attributes, mutating=True)
+            patched = _patched(hook, question, verdict)
+        except CallFailed as error:
+            if not hook.ignores_failures:
+                raise internal(str(error)) from None
+            log.warning("a webhook that may fail was passed over", extra={"webhook": hook.name, "error": str(error)})
+            return False
+        if patched is None:
+            return False
+        await _put(patched, scope, attributes)
+        return codec.encode(patched) != codec.encode(question.obj)
+
+
+def _patched(hook: Hook, question: Question, verdict: Verdict) -> Object | None:
+    """What the webhook's patch makes of the object it was shown; None without a patch."""
+    if not verdict.patch:
+        return None
+    try:
+        operations = reviews.decode_patch(verdict.patch)
+    except AnswerError as error:
+        raise CallFailed(hook, error) from None
+    if not operations:
+        return None
+    if question.obj is None:
+        why = "attempted to modify the object, which is not supported for this operation"
+        raise internal(f"admission webhook {quote(hook.name)} {why}")
+    if verdict.patch_type != "JSONPatch":
+        raise CallFailed(hook, f"unsupported patch type {quote(verdict.patch_type)}")
+    try:
+        patched = json_patch.apply(question.obj, operations)
+    except ApiError as error:
+        raise internal(str(error.__cause__ or error.message)) from None
+    if not isinstance(patched, dict) or not isinstance(patched.get("kind"), str) or not patched["kind"]:
+        raise internal(f"Object 'Kind' is missing in '{codec.encode(patched).decode()}'")
+    return patched
+
+
+async def _put(patched: Object, scope: ResourceScope, attributes: Attributes) -> None:
+    """Make a patched object the request's, in the request's version, complete again."""
+    try:
+        obj: Object = codec.copy(patched)
+        if attributes.kind is None:
+            obj = codec.copy(await convert(obj, scope, attributes.scope))
+        if attributes.scope.custom and attributes.kind is None:
+            # What its schema does not know is pruned when it is stored.
+            obj["metadata"], _ = coerce_object_meta(obj.get("metadata") or {})
+        else:
+            obj, _ = attributes.rules.decode(obj)
+        attributes.rules.default(obj)
+    except ApiError as error:
+        raise internal(str(error.__cause__ or error.message)) from None
+    attributes.obj = obj
+    attributes.patched = True

@@ -1,0 +1,51 @@
+"""ValidatingAdmissionWebhook: webhooks judge what is about to be stored, all at once.
+
+Source: apiserver `pkg/admission/plugin/webhook/validating/dispatcher.go`.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+
+from steersman.apimachinery.errors import internal
+from steersman.apiserver.admission.chain import Attributes
+from steersman.apiserver.admission.matching import is_exempt
+from steersman.apiserver.admission.webhooks.asking import Asker, CallFailed
+from steersman.apiserver.admission.webhooks.hooks import Hook, HookSource
+from steersman.apiserver.scope import ResourceScope
+
+log = logging.getLogger("steersman.apiserver.admission")
+
+
+class ValidatingWebhooks:
+    """The plugin."""
+
+    name = "ValidatingAdmissionWebhook"
+
+    def __init__(self, source: HookSource, asker: Asker) -> None:
+        self._source = source
+        self._asker = asker
+
+    @property
+    def active(self) -> bool:
+        return bool(self._source.hooks)
+
+    async def validate(self, attributes: Attributes) -> None:
+        """Raises the refusal of the first webhook, in their order, that refuses or must not fail and does."""
+        if is_exempt(attributes.scope):
+            return
+        concerned = [(hook, await self._asker.concerns(hook, attributes)) for hook in self._source.hooks]
+        asking = [self._ask(hook, scope, attributes) for hook, scope in concerned if scope is not None]
+        for outcome in await asyncio.gather(*asking, return_exceptions=True):
+            if isinstance(outcome, BaseException):
+                raise outcome
+
+    async def _ask(self, hook: Hook, scope: ResourceScope, attributes: Attributes) -> None:
+        question = await self._asker.question(scope, attributes)
+        try:
+            await self._asker.ask(hook, question, attributes, mutating=False)
+        except CallFailed as error:
+            if not hook.ignores_failures:
+                raise internal(str(error)) from None
+            log.warning("a webhook that may fail was passed over", extra={"webhook": hook.name, "error": str(error)})
