@@ -12,6 +12,7 @@ from steersman.apiserver.admission.builtin import builtin_plugins
 from steersman.apiserver.admission.chain import Admission, Plugin, Reinvocable, Validator
 from steersman.apiserver.admission.escalation import EscalationCheck
 from steersman.apiserver.admission.namespace_lifecycle import NamespaceLifecycle
+from steersman.apiserver.admission.policies.deferred import DeferredValidatingPolicies, Setting
 from steersman.apiserver.admission.versions import equivalents
 from steersman.apiserver.admission.webhooks.deferred import DeferredMutating, DeferredValidating
 from steersman.apiserver.authz.attributes import Authorizer
@@ -34,6 +35,7 @@ PLUGINS = (
     "DefaultIngressClass",
     "PersistentVolumeClaimResize",
     "MutatingAdmissionWebhook",
+    "ValidatingAdmissionPolicy",
     "ValidatingAdmissionWebhook",
 )
 GROUP = "admissionregistration.k8s.io"
@@ -63,6 +65,12 @@ class Surroundings:
         found = kinds.builtin_kind(GROUP, "v1", kind)
         return self.cache.resource(f"/registry/{found.storage_prefix}/".encode())
 
+    def policies(self, kind: str) -> Setting:
+        """What the policies of a kind work with."""
+        namespaces = partial(self.look, "", "namespaces")
+        policies, bindings = self.configured(kind), self.configured(f"{kind}Binding")
+        return Setting(policies, bindings, namespaces, self.catalog, self.authorizer)
+
     def asker(self) -> Asker:
         """What the webhook plugins share."""
         if self._asker is None:
@@ -83,7 +91,8 @@ def compose(around: Surroundings) -> Admission:
     ]
     late: list[Reinvocable] = [DeferredMutating(around.configured("MutatingWebhookConfiguration"), around.asker)]
     validators: list[Validator] = [
-        DeferredValidating(around.configured("ValidatingWebhookConfiguration"), around.asker)
+        DeferredValidatingPolicies(around.policies("ValidatingAdmissionPolicy")),
+        DeferredValidating(around.configured("ValidatingWebhookConfiguration"), around.asker),
     ]
     authorizer = around.authorizer
     return Admission(

@@ -1,0 +1,1 @@
+"""Admission policies: expressions that judge or change what is written."""
