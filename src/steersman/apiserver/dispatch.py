@@ -39,6 +39,8 @@ async def dispatch(core: Core, x: Exchange) -> Answer:
     info = x.info
     if not info.is_resource:
         return await _path(core, x)
+    if not info.group and info.path.startswith("/apis"):
+        return answers.page_not_found()
     scope = core.catalog.look_up(info.group, info.version, info.resource)
     if scope is None:
         if core.catalog.is_builtin(info.group):
