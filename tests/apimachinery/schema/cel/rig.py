@@ -59,6 +59,27 @@ OBJECT: dict[str, Any] = {
     "o": {"x": 1, "in": "reserved", "a-b": "dash"},
     "open": {"x": 1, "other": {"deep": [1]}},
 }
+OTHER: dict[str, Any] = {
+    "n": -9223372036854775808,
+    "zero": 1,
+    "d": -0.5,
+    "s": "",
+    "b": False,
+    "gone": "here",
+    "none": "some",
+    "at": "1969-12-31T23:59:59.999999999-05:00",
+    "day": "0001-01-01",
+    "took": "-1.5s",
+    "raw": "AA==",
+    "port": 8080,
+    "l": [],
+    "nums": [9223372036854775807, -1],
+    "set": [],
+    "keyed": [{"k": "", "v": 0}],
+    "m": {},
+    "o": {"x": 0, "y": "y"},
+    "open": {},
+}
 
 
 def declared(properties: dict[str, Any]) -> tuple[tuple[Variable, ...], dict[str, Any]]:

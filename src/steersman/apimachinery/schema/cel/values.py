@@ -298,8 +298,12 @@ def find(container: Any, key: Any) -> Any:
         return container.find(key)
     if is_list(container):
         items = items_of(container)
-        index = list_index(key, plain=container.__class__ is list)
-        return items[index] if 0 <= index < len(items) else MISSING
+        index = list_index(key)
+        if not 0 <= index < len(items):
+            return MISSING
+        if key.__class__ is not int and container.__class__ is not list:
+            raise CelError(f"unsupported index: {show(key)}")
+        return items[index]
     return container.find(key) if isinstance(container, Opaque) else MISSING
 
 
@@ -323,13 +327,9 @@ def check_qualifier(key: Any) -> None:
         raise CelError(f"invalid qualifier type: {go_type(key)}")
 
 
-def list_index(key: Any, *, plain: bool = True) -> int:
-    """A list index: an integer, or for lists that are no data a number that is one."""
-    if key.__class__ is int:
-        return int(key)
-    if not plain and (key.__class__ is Uint or (key.__class__ is float and key.is_integer())):
-        raise CelError(f"unsupported index: {show(key)}")
-    if key.__class__ is Uint:
+def list_index(key: Any) -> int:
+    """A list index: an integer, or a number that is one. Lists that are data take no others in the end."""
+    if key.__class__ is int or key.__class__ is Uint:
         return int(key)
     if key.__class__ is float:
         if key.is_integer():
