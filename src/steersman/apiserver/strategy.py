@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any, Protocol
 
 from steersman.apimachinery.apply.managers import Writer
+from steersman.apimachinery.apply.typed import TypeView
 from steersman.apimachinery.field_errors import FieldError
 
 Object = dict[str, Any]
@@ -16,7 +17,7 @@ class Strategy(Protocol):
     Objects are decoded trees. Functions that change one change the tree given to them, whose top level and metadata
     belong to the caller; anything deeper is replaced, never changed in place.
     `error_kind` is the kind that 422 answers name ("": the object's own); `returns_deleted` says whether a delete
-    answers the object instead of a Status.
+    answers the object instead of a Status; `type_view` is how objects merge.
     Source: apiserver `pkg/registry/rest/{create,update,delete}.go`.
     """
 
@@ -24,6 +25,9 @@ class Strategy(Protocol):
     allow_unconditional_update: bool
     error_kind: str
     returns_deleted: bool
+
+    @property
+    def type_view(self) -> TypeView: ...
 
     def decode(self, obj: Object) -> tuple[Object, list[str]]:
         """A decoded body in the kind's form, and the paths of the fields that it does not know. Raises BadRequest."""

@@ -33,6 +33,10 @@ class PatchFailed(Exception):
     """An operation that does not apply; str() says why. The API's answer does not repeat it."""
 
 
+class ConditionFailed(PatchFailed):
+    """A `test` operation found another value."""
+
+
 def apply(document: Any, patch: Any) -> Any:
     """The document after all operations of the patch.
 
@@ -194,13 +198,13 @@ class _Patcher:
         expected = operation.get("value")
         if path == "":
             if not _equal(self.document, expected):
-                raise PatchFailed(failed)
+                raise ConditionFailed(failed)
             return
         place = self.find(path, change=False)
         if place is None:
             raise PatchFailed(f"test operation does not apply: is missing path: {path}: missing value")
         if not _equal(_get(place, f"error in test for path: '{path}': "), expected):
-            raise PatchFailed(failed)
+            raise ConditionFailed(failed)
 
     def find(self, path: str, *, change: bool = True) -> _Place | None:
         """The container that holds the last part of the path, copied before its first change; None: no such place."""

@@ -9,6 +9,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from typing import Protocol
 
+from steersman.apimachinery.apply.typed import TypeView
 from steersman.apimachinery.gvk import GroupVersionKind
 from steersman.apiserver.authn.user import UserInfo
 from steersman.apiserver.scope import ResourceScope
@@ -16,7 +17,10 @@ from steersman.apiserver.strategy import Object
 
 
 class Form(Protocol):
-    """How an object of the request's kind is decoded and completed; a strategy is one."""
+    """How an object of the request's kind is decoded and completed; a strategy is one. `type_view` is how it merges."""
+
+    @property
+    def type_view(self) -> TypeView: ...
 
     def decode(self, obj: Object, /) -> tuple[Object, list[str]]: ...
 

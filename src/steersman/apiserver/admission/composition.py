@@ -12,7 +12,11 @@ from steersman.apiserver.admission.builtin import builtin_plugins
 from steersman.apiserver.admission.chain import Admission, Plugin, Reinvocable, Validator
 from steersman.apiserver.admission.escalation import EscalationCheck
 from steersman.apiserver.admission.namespace_lifecycle import NamespaceLifecycle
-from steersman.apiserver.admission.policies.deferred import DeferredValidatingPolicies, Setting
+from steersman.apiserver.admission.policies.deferred import (
+    DeferredMutatingPolicies,
+    DeferredValidatingPolicies,
+    Setting,
+)
 from steersman.apiserver.admission.versions import equivalents
 from steersman.apiserver.admission.webhooks.deferred import DeferredMutating, DeferredValidating
 from steersman.apiserver.authz.attributes import Authorizer
@@ -34,6 +38,7 @@ PLUGINS = (
     "StorageObjectInUseProtection",
     "DefaultIngressClass",
     "PersistentVolumeClaimResize",
+    "MutatingAdmissionPolicy",
     "MutatingAdmissionWebhook",
     "ValidatingAdmissionPolicy",
     "ValidatingAdmissionWebhook",
@@ -89,7 +94,10 @@ def compose(around: Surroundings) -> Admission:
         *builtin_plugins(around.look),
         *around.extra,
     ]
-    late: list[Reinvocable] = [DeferredMutating(around.configured("MutatingWebhookConfiguration"), around.asker)]
+    late: list[Reinvocable] = [
+        DeferredMutatingPolicies(around.policies("MutatingAdmissionPolicy")),
+        DeferredMutating(around.configured("MutatingWebhookConfiguration"), around.asker),
+    ]
     validators: list[Validator] = [
         DeferredValidatingPolicies(around.policies("ValidatingAdmissionPolicy")),
         DeferredValidating(around.configured("ValidatingWebhookConfiguration"), around.asker),

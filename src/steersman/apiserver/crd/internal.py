@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from steersman.apimachinery.apply.managers import Writer
+from steersman.apimachinery.apply.typed import TypeView
 from steersman.apimachinery.field_errors import FieldError
 from steersman.apiserver.strategy import Object, Strategy
 
@@ -18,6 +19,10 @@ class InternalStrategy:
         self.main = main
         self.error_kind = main.error_kind
         self._owner = status or main
+
+    @property
+    def type_view(self) -> TypeView:
+        return self.main.type_view
 
     def decode(self, obj: Object) -> tuple[Object, list[str]]:
         return self.main.decode(obj)

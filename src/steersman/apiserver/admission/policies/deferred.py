@@ -15,6 +15,7 @@ from steersman.apiserver.watchcache import ResourceCache
 
 if TYPE_CHECKING:
     from steersman.apiserver.admission.policies.dispatch import Dispatcher
+    from steersman.apiserver.admission.policies.mutating import MutatingPolicies
     from steersman.apiserver.admission.policies.validating import ValidatingPolicies
 
 
@@ -64,4 +65,31 @@ class DeferredValidatingPolicies:
 
             source = PolicySource(self._setting.policies, self._setting.bindings, Judge)
             self._plugin = ValidatingPolicies(source, self._setting.dispatcher())
+        return self._plugin
+
+
+class DeferredMutatingPolicies:
+    """MutatingAdmissionPolicy."""
+
+    name = "MutatingAdmissionPolicy"
+
+    def __init__(self, setting: Setting) -> None:
+        self._setting = setting
+        self._plugin: MutatingPolicies | None = None
+
+    @property
+    def active(self) -> bool:
+        return self._setting.in_use and self._loaded().active
+
+    async def admit(self, attributes: Attributes) -> None:
+        await self._loaded().admit(attributes)
+
+    def _loaded(self) -> MutatingPolicies:
+        if self._plugin is None:
+            from steersman.api.admissionregistration.mutating import compile_mutator
+            from steersman.apiserver.admission.policies.mutating import MutatingPolicies
+            from steersman.apiserver.admission.policies.source import PolicySource
+
+            source = PolicySource(self._setting.policies, self._setting.bindings, compile_mutator)
+            self._plugin = MutatingPolicies(source, self._setting.dispatcher())
         return self._plugin
