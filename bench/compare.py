@@ -21,6 +21,9 @@ import subprocess
 import sys
 import tempfile
 import time
+from collections.abc import Callable
+
+Load = Callable[[str], dict]
 
 TOKENS = "admintoken,admin,admin,system:masters\n"
 PHASES = (
@@ -52,10 +55,14 @@ def main() -> int:
         work = pathlib.Path(folder)
         loader = build_loader(options.shared / "bench" / "apiload", work)
         ours, theirs = [], []
+
+        def load(url: str) -> dict:
+            return run_load(loader, url, "-n", str(options.objects), "-c", str(options.clients))
+
         for number in range(options.rounds):
-            ours.append(measure_steersman(loader, work / f"us-{number}", options))
+            ours.append(measure_steersman(load, work / f"us-{number}"))
             if not options.without_reference:
-                theirs.append(measure_reference(loader, work / f"reference-{number}", options))
+                theirs.append(measure_reference(load, work / f"reference-{number}", options.shared))
         print(table(ours, theirs))
     return 0
 
@@ -69,9 +76,10 @@ def build_loader(source: pathlib.Path, work: pathlib.Path) -> pathlib.Path:
     return target
 
 
-def load(loader: pathlib.Path, url: str, options: argparse.Namespace) -> dict:
-    command = [loader, "-server", url, "-token", "admintoken", "-n", str(options.objects), "-c", str(options.clients)]
-    done = subprocess.run(command, check=True, capture_output=True, text=True)
+def run_load(loader: pathlib.Path, url: str, *arguments: str) -> dict:
+    """What a load generator measured of the server at a URL."""
+    command = [loader, "-server", url, "-token", "admintoken", *arguments]
+    done = subprocess.run(command, check=True, stdout=subprocess.PIPE, text=True)
     return json.loads(done.stdout)
 
 
@@ -88,7 +96,7 @@ def free_ports(count: int) -> int:
     raise SystemExit("no free ports")
 
 
-def measure_steersman(loader: pathlib.Path, folder: pathlib.Path, options: argparse.Namespace) -> dict:
+def measure_steersman(load: Load, folder: pathlib.Path) -> dict:
     folder.mkdir()
     (folder / "tokens.csv").write_text(TOKENS)
     command = [
@@ -118,16 +126,16 @@ def measure_steersman(loader: pathlib.Path, folder: pathlib.Path, options: argpa
             process.wait()
     time.sleep(1)
     fresh = resident(process.pid)
-    result = load(loader, url, options)
+    result = load(url)
     after = resident(process.pid)
     process.send_signal(signal.SIGTERM)
     process.wait()
     return {"ready": statistics.median(ready), "first_ready": ready[0], "fresh": fresh, "after": after, "load": result}
 
 
-def measure_reference(loader: pathlib.Path, folder: pathlib.Path, options: argparse.Namespace) -> dict:
+def measure_reference(load: Load, folder: pathlib.Path, shared: pathlib.Path) -> dict:
     port = free_ports(3)
-    scripts = options.shared.resolve() / "reference"
+    scripts = shared.resolve() / "reference"
     started = time.perf_counter()
     subprocess.run(
         ["bash", str(scripts / "up.sh"), str(folder), str(port)],
@@ -140,7 +148,7 @@ def measure_reference(loader: pathlib.Path, folder: pathlib.Path, options: argpa
         time.sleep(5)
         pids = [int((folder / f"{name}.pid").read_text()) for name in ("etcd", "apiserver")]
         fresh = sum(map(resident, pids))
-        result = load(loader, f"https://127.0.0.1:{port}", options)
+        result = load(f"https://127.0.0.1:{port}")
         after = sum(map(resident, pids))
     finally:
         subprocess.run(["bash", str(scripts / "down.sh"), str(folder)], check=False)

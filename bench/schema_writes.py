@@ -1,0 +1,75 @@
+"""Creation and update of objects of 5 KB with a schema of 200 fields, against this server and a real kube-apiserver.
+
+    python bench/schema_writes.py --shared ../shared [--objects 2000] [--clients 16] [--rounds 3] [--without-reference]
+
+The two take turns, each time with new data: this server on a SQLite file, both over TLS. bench/schema_load.go is the
+client (needs `go`); `--shared` holds reference/, as for bench/compare.py. Prints a table in Markdown.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import pathlib
+import statistics
+import subprocess
+import sys
+import tempfile
+
+from compare import measure_reference, measure_steersman, run_load
+from workload import SCHEMA, definition, fields, sample
+
+PHASES = ("create", "update_1", "update_2")
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--shared", type=pathlib.Path, required=True)
+    parser.add_argument("--objects", type=int, default=2000)
+    parser.add_argument("--clients", type=int, default=16)
+    parser.add_argument("--rounds", type=int, default=3)
+    parser.add_argument("--without-reference", action="store_true")
+    options = parser.parse_args()
+    with tempfile.TemporaryDirectory() as folder:
+        work = pathlib.Path(folder)
+        load = prepared(work, options)
+        ours, theirs = [], []
+        for number in range(options.rounds):
+            ours.append(measure_steersman(load, work / f"us-{number}")["load"])
+            if not options.without_reference:
+                theirs.append(measure_reference(load, work / f"reference-{number}", options.shared)["load"])
+    print(table(ours, theirs))
+    return 0
+
+
+def prepared(work: pathlib.Path, options: argparse.Namespace):
+    """The load, with its program built and its files written."""
+    source = pathlib.Path(__file__).with_name("schema_load.go")
+    subprocess.run(["go", "build", "-o", str(work / "schema_load"), str(source)], check=True)
+    (work / "crd.json").write_text(json.dumps(definition()))
+    (work / "object.json").write_text(json.dumps(sample("w-000000"), separators=(",", ":")))
+    files = ("-definition", str(work / "crd.json"), "-object", str(work / "object.json"))
+    sizes = ("-n", str(options.objects), "-c", str(options.clients))
+    return lambda url: run_load(work / "schema_load", url, *files, *sizes)
+
+
+def table(ours: list[dict], theirs: list[dict]) -> str:
+    """Medians of all rounds, and the least ratio of a round."""
+    lines = [f"{fields(SCHEMA)} fields", "", "| | steersman | reference | ratio | least ratio | bytes sent, received |"]
+    lines.append("|---|--:|--:|--:|--:|--:|")
+    for phase in PHASES:
+        us, them = ([run[phase]["per_second"] for run in runs] for runs in (ours, theirs))
+        errors = sum(run[phase]["errors"] for run in ours + theirs)
+        label = f"{phase}/s" + (f" ({errors} errors)" if errors else "")
+        size = f"{ours[0][phase]['bytes_sent']:,}, {ours[0][phase]['bytes_received']:,}"
+        if them:
+            mine, other = statistics.median(us), statistics.median(them)
+            least = min(one / two for one, two in zip(us, them, strict=True))
+            lines.append(f"| {label} | {mine:,.0f} | {other:,.0f} | {mine / other:.1f}x | {least:.1f}x | {size} |")
+        else:
+            lines.append(f"| {label} | {statistics.median(us):,.0f} | | | | {size} |")
+    return "\n".join(lines)
+
+
+if __name__ == "__main__":
+    sys.exit(main())
