@@ -64,6 +64,8 @@ def _display(source: str, issues: list[Issue]) -> str:
 def _show(issue: Issue, lines: list[str], starts: list[int]) -> str:
     if issue.offset == UNPLACED:
         return f"ERROR: <input>:1:0: {issue.message}\n | {lines[0].replace(chr(9), ' ')}\n | ^"
+    if lines == [""]:
+        return f"ERROR: <input>:1:0: {issue.message}"
     if issue.offset < 0:
         return f"ERROR: <input>:-1:0: {issue.message}"
     number = max(i for i, start in enumerate(starts[:-1]) if start <= issue.offset)

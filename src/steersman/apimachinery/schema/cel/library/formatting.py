@@ -177,6 +177,8 @@ def _format_clause(value: Any, verb: str, precision: int | None) -> str:
     if lower in "fe":
         number = string_to_double(value) if value.__class__ is str else value
         places = _DEFAULT_PRECISION if precision is None else min(precision, 100_000)
+        # no negative zero
+        number += 0.0
         return _fixed(number, places) if lower == "f" else _scientific(number, places)
     if lower == "x":
         return _hexadecimal(value, upper=verb == "X")
