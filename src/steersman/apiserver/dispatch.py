@@ -21,6 +21,7 @@ from steersman.apiserver.endpoints.patch import patch
 from steersman.apiserver.endpoints.scale import scale
 from steersman.apiserver.endpoints.update import update
 from steersman.apiserver.endpoints.watch import watch
+from steersman.apiserver.epoch import EpochEnded
 from steersman.apiserver.exchange import Answer, Exchange
 from steersman.apiserver.scope import ResourceScope
 from steersman.apiserver.strategy import Strategy
@@ -36,6 +37,14 @@ def no_such_method() -> MethodNotAllowed:
 
 async def dispatch(core: Core, x: Exchange) -> Answer:
     """Answer a request that was let in."""
+    while True:
+        try:
+            return await _dispatch(core, x)
+        except EpochEnded:
+            continue
+
+
+async def _dispatch(core: Core, x: Exchange) -> Answer:
     info = x.info
     if not info.is_resource:
         return await _path(core, x)

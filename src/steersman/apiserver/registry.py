@@ -148,7 +148,7 @@ class Registry:
         if ctx.dry_run:
             return await _answered(scope, Entry(key, stored, 0, 0))
         try:
-            revision = await self.store.swap(scope.storage_key(key), 0, stored)
+            revision = await self._swap(scope, key, 0, stored)
         except CompareFailed:
             raise self._exists(scope, name, scope.cache.get(key)) from None
         return await _answered(scope, Entry(key, stored, revision, revision))
@@ -263,6 +263,19 @@ class Registry:
         attributes.old = old if facet is None else facet.plain(old)
         await self.admission.validate(attributes)
 
+    async def _swap(self, scope: ResourceScope, key: str, expected: int, value: bytes | None) -> int:
+        """Write to the store, unless the resource has another form by now."""
+        epoch = scope.epoch
+        if epoch is None:
+            return await self.store.swap(scope.storage_key(key), expected, value)
+        epoch.begin()
+        revision = 0
+        try:
+            revision = await self.store.swap(scope.storage_key(key), expected, value)
+            return revision
+        finally:
+            epoch.end(revision)
+
     def _turn(self, scope: ResourceScope, key: str) -> AbstractAsyncContextManager[None]:
         """The writers of one key take turns, unless others are asked meanwhile, who may themselves want to write."""
         if self.admission.mutates or self.admission.judges or scope.view.remote:
@@ -276,13 +289,13 @@ class Registry:
         held = meta.get("finalizers") or meta.get("deletionGracePeriodSeconds") or scope.strategy.holds_deletion(obj)
         if "deletionTimestamp" in meta and not held:
             if not ctx.dry_run:
-                await self.store.swap(scope.storage_key(key), existing.revision, None)
+                await self._swap(scope, key, existing.revision, None)
             return Entry(key, stored, existing.revision, existing.create_revision)
         if ctx.dry_run:
             return Entry(key, stored, existing.revision, existing.create_revision)
         if stored == existing.stored:
             return existing
-        revision = await self.store.swap(scope.storage_key(key), existing.revision, stored)
+        revision = await self._swap(scope, key, existing.revision, stored)
         return Entry(key, stored, revision, existing.create_revision)
 
     async def _create_on_update(
@@ -350,7 +363,7 @@ class Registry:
         if not finalizers and not scope.strategy.holds_deletion(obj):
             if ctx.dry_run or options.dry_run:
                 return existing, True
-            revision = await self.store.swap(scope.storage_key(key), existing.revision, None)
+            revision = await self._swap(scope, key, existing.revision, None)
             return Entry(key, existing.stored, revision, existing.create_revision), True
         if finalizers:
             meta["finalizers"] = finalizers
@@ -360,7 +373,7 @@ class Registry:
             return existing, False
         if ctx.dry_run or options.dry_run:
             return Entry(key, stored, existing.revision, existing.create_revision), False
-        revision = await self.store.swap(scope.storage_key(key), existing.revision, stored)
+        revision = await self._swap(scope, key, existing.revision, stored)
         return Entry(key, stored, revision, existing.create_revision), False
 
     async def _admit_deletion(
@@ -402,12 +415,12 @@ class Registry:
         if stored != existing.stored:
             revision = existing.revision
             if not dry_run:
-                revision = await self.store.swap(scope.storage_key(key), revision, stored)
+                revision = await self._swap(scope, key, revision, stored)
             entry = Entry(key, stored, revision, existing.create_revision)
         if finalizers or meta["deletionGracePeriodSeconds"]:
             return entry, False
         if not dry_run:
-            revision = await self.store.swap(scope.storage_key(key), entry.revision, None)
+            revision = await self._swap(scope, key, entry.revision, None)
             entry = Entry(key, stored, revision, existing.create_revision)
         return entry, True
 

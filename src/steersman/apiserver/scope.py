@@ -14,6 +14,7 @@ from steersman.apimachinery.field_selectors import FieldSelector
 from steersman.apimachinery.gvk import GroupVersionKind, GroupVersionResource
 from steersman.apimachinery.names import path_segment_name
 from steersman.apimachinery.patch.strategic import PatchSchema
+from steersman.apiserver.epoch import Epoch
 from steersman.apiserver.strategy import Object, Strategy
 from steersman.apiserver.watchcache import Entry, ResourceCache
 
@@ -130,7 +131,8 @@ class ResourceScope:
     """One resource in one version. `custom` tells custom resources from built-in kinds: their messages differ.
 
     `to_storage` turns an object of this version into the stored one (a new top level). `settler` is there when that, or
-    what the strategy does about ownership, needs conversions that take time; `versions` converts custom resources.
+    what the strategy does about ownership, needs conversions that take time; `versions` converts custom resources,
+    whose form may change: `epoch` is the time for which it holds.
     `select_fields` checks a field selector and brings it to the fields that `fields_of` reads from an object; without
     them only name and namespace can be selected. `subresources` are discovery's facts of each, by name. `error_group`
     is the group that 422 answers name, when it is another one. `begin` completes an object that is about to be written
@@ -154,6 +156,7 @@ class ResourceScope:
     to_storage: Callable[[Object], Object] = lambda obj: obj
     settler: Settler | None = None
     versions: Versions | None = None
+    epoch: Epoch | None = None
     subresource_strategies: dict[str, Strategy] = field(default_factory=dict)
     scale: ScaleMapping | None = None
     short_names: tuple[str, ...] = ()

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 from steersman._util.tasks import end
@@ -19,6 +20,7 @@ from steersman.apiserver.builtins import CRD_FINALIZER as FINALIZER
 from steersman.apiserver.core import Core
 from steersman.apiserver.crd.internal import InternalStrategy
 from steersman.apiserver.crd.scopes import build_scopes
+from steersman.apiserver.epoch import EpochEnded
 from steersman.apiserver.scope import ResourceScope
 from steersman.apiserver.strategy import Object
 from steersman.apiserver.watchcache import Change, Entry, ResourceCache, custom_prefix
@@ -120,6 +122,8 @@ class CrdController:
         unchanged = served is not None and served.spec == spec
         fresh_after = served.fresh_after if served is not None and unchanged else entry.revision
         scopes, stored = build_scopes(crd, cache, fresh_after, self.core.webhooks, terminating=terminating)
+        if served is not None:
+            _succeed(served, scopes, stored, unchanged=unchanged)
         self.core.catalog.replace(served.scopes if served else (), scopes)
         if served is not None and not unchanged:
             self._end_watches(served)
@@ -134,6 +138,7 @@ class CrdController:
         served = self._served.pop(name, None)
         if served is None:
             return
+        _close(served)
         self.core.catalog.replace(served.scopes, ())
         self.core.hub.end_cache(served.cache)
         if not served.cache.entries:
@@ -145,6 +150,8 @@ class CrdController:
             self._queued.discard(name)
             try:
                 await self._reconcile(name)
+            except EpochEnded:
+                self._enqueue(name)
             except (ApiError, StoreError) as error:
                 log.warning("a CRD could not be brought up to date", extra={"crd": name, "error": str(error)})
             except Exception:
@@ -185,9 +192,11 @@ class CrdController:
         if FINALIZER not in (crd["metadata"].get("finalizers") or ()):
             return
         served = self._served.get(name)
-        if served is not None and served.cache.entries:
+        if served is not None:
             crd = self._terminating(crd, "True", "InstanceDeletionInProgress", "CustomResource deletion is in progress")
             await self._write(name, crd)
+            await _last_write(served)
+            served = self._served.get(name, served)
             await self._delete_instances(served)
             if served.cache.entries:
                 self._wait_for_last(name, served.cache)
@@ -243,6 +252,37 @@ class CrdController:
             if error.code != 409:
                 raise
             self._enqueue(name)
+
+
+def _close(served: _Served) -> None:
+    assert served.stored.epoch is not None
+    served.stored.epoch.close()
+
+
+async def _last_write(served: _Served) -> None:
+    """Wait for the writes that were begun before the definition began to go."""
+    epoch, quiet = served.stored.epoch, asyncio.get_running_loop().create_future()
+    assert epoch is not None
+    epoch.when_quiet(quiet.set_result)
+    await quiet
+
+
+def _succeed(served: _Served, scopes: Sequence[ResourceScope], stored: ResourceScope, *, unchanged: bool) -> None:
+    """Put scopes in the place of others, whose last writes may still be on their way to the store in the old form."""
+    _close(served)
+    epoch = served.stored.epoch
+    assert epoch is not None
+    views = {scope.view: scope.view.fresh_after for scope in (*scopes, stored)}
+    if unchanged:
+        return
+    for view in views:
+        view.fresh_after = None
+
+    def quiet(last: int) -> None:
+        for view, after in views.items():
+            view.fresh_after = None if after is None else max(after, last)
+
+    epoch.when_quiet(quiet)
 
 
 def _brief(crd: Object) -> Object:

@@ -23,6 +23,7 @@ from steersman.apiserver.catalog import version_priority
 from steersman.apiserver.crd.columns import columns
 from steersman.apiserver.crd.conversion import WebhookConverter, WebhookVersions, WebhookView
 from steersman.apiserver.crd.strategy import CustomStatusStrategy, CustomStrategy
+from steersman.apiserver.epoch import Epoch
 from steersman.apiserver.scope import Change, ResourceScope, ScaleMapping, View
 from steersman.apiserver.strategy import Object
 from steersman.apiserver.watchcache import ResourceCache
@@ -43,7 +44,10 @@ def build_scopes(
     Objects written after `revision` have the form that the schemas ask for.
     """
     builder = _Builder(crd, cache, revision, webhooks, terminating)
+    epoch = Epoch()
     found = {version["name"]: builder.scope(version) for version in crd["spec"]["versions"] if _counts(version)}
+    for scope in found.values():
+        scope.epoch = epoch
     served = [found[version["name"]] for version in crd["spec"]["versions"] if version["served"]]
     return served, found[builder.storage]
 
