@@ -12,6 +12,7 @@ from steersman.apiserver.admission.builtin import builtin_plugins
 from steersman.apiserver.admission.chain import Admission, Plugin, Reinvocable, Validator
 from steersman.apiserver.admission.escalation import EscalationCheck
 from steersman.apiserver.admission.namespace_lifecycle import NamespaceLifecycle
+from steersman.apiserver.admission.policies.access import ParameterAccess
 from steersman.apiserver.admission.policies.deferred import (
     DeferredMutatingPolicies,
     DeferredValidatingPolicies,
@@ -103,9 +104,12 @@ def compose(around: Surroundings) -> Admission:
         DeferredValidating(around.configured("ValidatingWebhookConfiguration"), around.asker),
     ]
     authorizer = around.authorizer
+    guards: list[Plugin] = [ParameterAccess(around.catalog, authorizer, around.look)]
+    if isinstance(authorizer, RbacAuthorizer):
+        guards.append(EscalationCheck(authorizer))
     return Admission(
         [plugin for plugin in early if plugin.name not in around.disabled],
         [plugin for plugin in late if plugin.name not in around.disabled],
-        [EscalationCheck(authorizer)] if isinstance(authorizer, RbacAuthorizer) else [],
+        guards,
         [plugin for plugin in validators if plugin.name not in around.disabled],
     )
