@@ -22,6 +22,7 @@ CONTROLLERS = (
     "namespace-controller",
     "root-ca-certificate-publisher-controller",
     "serviceaccount-controller",
+    "validatingadmissionpolicy-status-controller",
 )
 RESTART_WAIT = 1.0
 
@@ -68,6 +69,7 @@ class Controllers:
         from steersman.controlplane.garbage import GarbageCollector
         from steersman.controlplane.namespace_contents import DefaultServiceAccounts, RootCertificates
         from steersman.controlplane.namespaces import NamespaceController
+        from steersman.controlplane.policies import PolicyStatus
 
         core = self._server.core
         found: list[Controller] = [
@@ -76,6 +78,7 @@ class Controllers:
             DefaultServiceAccounts(client, core),
             EventExpiry(client, core),
             RoleAggregation(client, core),
+            PolicyStatus(client, core),
         ]
         if self._root_ca is not None:
             found.append(RootCertificates(client, core, self._root_ca))
