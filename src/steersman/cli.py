@@ -14,12 +14,13 @@ COMMANDS = {
     "serve": "steersman.controlplane.command",
     "validate": "steersman.offline.validate_command",
     "crd": "steersman.offline.crd_command",
+    "cel": "steersman.offline.cel_command",
     "migrate": "steersman.migration.command",
     "demo": "steersman.demo.command",
 }
 """Subcommands by name, and the module that has each: it is imported when it is called, for start-up's sake."""
 
-ANSWERING = frozenset({"crd", "migrate", "validate"})
+ANSWERING = frozenset({"cel", "crd", "migrate", "validate"})
 """Subcommands that exit with 1 to say that something is wrong with what they looked at; wrong arguments give 2."""
 
 

@@ -15,7 +15,7 @@ import pytest
 
 ROOT = Path(__file__).parents[2]
 BLOCKS = re.findall(r"^```sh\n(.*?)^```$", (ROOT / "README.md").read_text(), re.M | re.S)
-OFFLINE = [block for block in BLOCKS if block.startswith(("steersman validate", "steersman crd"))]
+OFFLINE = [block for block in BLOCKS if block.startswith(("steersman validate", "steersman crd", "steersman cel"))]
 MIGRATE = [block for block in BLOCKS if block.startswith("steersman migrate")]
 SERVE, *KUBECTL, OPERATOR = [block for block in BLOCKS if block not in (*OFFLINE, *MIGRATE)]
 
@@ -84,7 +84,8 @@ async def test_commands_run(environment: dict[str, str], tmp_path: Path) -> None
 
 
 async def test_commands_without_a_server_run(environment: dict[str, str], tmp_path: Path) -> None:
-    assert len(OFFLINE) == 2
+    assert len(OFFLINE) == 3
     out, err = await shell("".join(OFFLINE), tmp_path, environment)
     assert (out.splitlines()[0], err) == ("1 manifest: 1 valid", "")
     assert re.search(r"^1 definition: 0 errors, 0 warnings", out, re.M)
+    assert re.search(r"^result:  true$", out, re.M)
