@@ -36,17 +36,20 @@ def quote(text: str) -> str:
     return "".join(out)
 
 
-def format_float(value: float) -> str:
-    """A float as Go's %v prints it: shortest digits, with an exponent from 1e+06 and below 1e-04."""
+def format_float(value: float, *, most: int = 6) -> str:
+    """A float as Go's %v prints it: shortest digits, with an exponent from 1e+06 (1e+`most`) and below 1e-04."""
     if value != value or value in (float("inf"), float("-inf")):
         return {"nan": "NaN", "inf": "+Inf", "-inf": "-Inf"}[str(value)]
-    return _shortest(value, -4, 6)
+    return _shortest(value, -4, most)
 
 
-def format_json_float(value: float) -> str:
-    """A finite float as Go's encoding/json writes it: shortest digits, with an exponent from 1e+21 and below 1e-6."""
+def format_json_float(value: float, *, padded: bool = False) -> str:
+    """A finite float as Go's encoding/json writes it: shortest digits, with an exponent from 1e+21 and below 1e-6.
+
+    Exponents have as few digits as they need, or (`padded`, as other encoders of JSON write them) two at least.
+    """
     text = _shortest(value, -6, 21)
-    return f"{text[:-2]}{text[-1]}" if text[-4:-1] == "e-0" else text
+    return f"{text[:-2]}{text[-1]}" if text[-4:-1] == "e-0" and not padded else text
 
 
 def _shortest(value: float, least: int, most: int) -> str:

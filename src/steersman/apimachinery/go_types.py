@@ -23,6 +23,7 @@ from steersman.apimachinery.go_values import (
     json_kind,
 )
 
+_INFINITE = float("inf")
 OMIT_EMPTY = 1
 OMIT_ZERO = 2
 
@@ -88,6 +89,9 @@ class FloatCodec(Codec):
         if isinstance(value, bool) or not isinstance(value, (int, float)):
             return self.refuse(value, place, out)
         number = float(value)
+        if abs(number) == _INFINITE:
+            out.mismatch(f"number {value!r}", place, self.go_name)
+            return 0
         return int(number) if number.is_integer() and abs(number) < 2**53 else number
 
 

@@ -99,9 +99,9 @@ def mismatch(what: str, place: Place | None, go_type: str) -> DecodeError:
     return Mismatch(what, struct, fields, go_type).error()
 
 
-def cannot_be_handled(kind: str, version: str, why: str) -> BadRequest:
-    """400 for a body that does not decode into its kind."""
-    return BadRequest(f"{kind} in version {quote(version)} cannot be handled as a {kind}: {why}")
+def cannot_be_handled(kind: str, version: str, why: str, *, given: str = "") -> BadRequest:
+    """400 for a body that does not decode into its kind; `given` is the kind that it claims to have."""
+    return BadRequest(f"{given or kind} in version {quote(version)} cannot be handled as a {kind}: {why}")
 
 
 def json_kind(value: Any) -> str:

@@ -224,7 +224,14 @@ class Registry:
                 obj, _ = strategy.decode(obj)
             obj = restore_times(old, obj)
             stored = codec.encode_object(await scope.settled(partial(scope.to_storage, obj)))
-            return await self._store_update(scope, scope.key(namespace, name), existing, obj, stored, ctx)
+            if stored == existing.stored and not scope.view.is_fresh(existing):
+                # what gets defaults when it is read is no longer what is stored: upstream compares with both
+                before = await scope.settled(partial(scope.to_storage, old))
+                changes = codec.encode_object(before) != stored
+            else:
+                changes = stored != existing.stored
+            key = scope.key(namespace, name)
+            return await self._store_update(scope, key, existing, obj, stored, ctx, changes=changes)
 
     async def _proposed(
         self,
@@ -283,7 +290,15 @@ class Registry:
         return self._locks.hold((scope.cache.prefix, key))
 
     async def _store_update(
-        self, scope: ResourceScope, key: str, existing: Entry, obj: Object, stored: bytes, ctx: WriteContext
+        self,
+        scope: ResourceScope,
+        key: str,
+        existing: Entry,
+        obj: Object,
+        stored: bytes,
+        ctx: WriteContext,
+        *,
+        changes: bool,
     ) -> Entry:
         meta = obj["metadata"]
         held = meta.get("finalizers") or meta.get("deletionGracePeriodSeconds") or scope.strategy.holds_deletion(obj)
@@ -293,7 +308,7 @@ class Registry:
             return Entry(key, stored, existing.revision, existing.create_revision)
         if ctx.dry_run:
             return Entry(key, stored, existing.revision, existing.create_revision)
-        if stored == existing.stored:
+        if not changes:
             return existing
         revision = await self._swap(scope, key, existing.revision, stored)
         return Entry(key, stored, revision, existing.create_revision)

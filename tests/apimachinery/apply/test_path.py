@@ -22,7 +22,7 @@ from .strategies import elements
         (paths.value(1.0), "v:1"),
         (paths.value(1.25), "v:1.25"),
         (paths.value(0.00002), "v:0.00002"),
-        (paths.value(1.5e-7), "v:1.5e-7"),
+        (paths.value(1.5e-7), "v:1.5e-07"),
         (paths.value(1e21), "v:1e+21"),
         (paths.index(3), "i:3"),
     ],

@@ -77,10 +77,11 @@ def _judge(node: Node, path: str, place: _Place, require_pruned: bool) -> list[F
     errors: list[FieldError] = []
     value = copy_json(node.default)
     if require_pruned:
-        prune(value, node, "", [], root=node.embedded)
-        if not deep_equal(value, node.default):
-            errors.append(fe.invalid(path, node.default, "must not have unknown fields"))
-    value = copy_json(node.default)
+        pruned = copy_json(node.default)
+        prune(pruned, node, "", [], root=node.embedded)
+        if not deep_equal(pruned, node.default):
+            # upstream quotes the value after the metadata in it was brought into form
+            errors.append(fe.invalid(path, value, "must not have unknown fields"))
     try:
         coerce(value, node, path, [], lenient=False)
     except SchemaDecodeError as error:

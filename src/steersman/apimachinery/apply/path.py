@@ -15,7 +15,7 @@ from typing import Any
 
 import orjson
 
-from steersman._util.gotext import format_float, quote
+from steersman._util.gotext import format_float, format_json_float, quote
 
 SELF = "."
 """The fieldsV1 key which says that the element itself, not only something below it, belongs to the set."""
@@ -33,18 +33,6 @@ def _string(text: str) -> str:
     return '"' + text.translate(_JSON_TEXT) + '"'
 
 
-def _number(value: float) -> str:
-    """A float as Go's JSON encoder writes it: shortest digits, an exponent below 1e-6 and from 1e21."""
-    if value == int(value) and abs(value) < 1e21:
-        return str(int(value))
-    mantissa, _, exponent = repr(value).partition("e")
-    if not exponent:
-        return mantissa
-    if -7 < int(exponent) < 0:
-        return f"{value:.{len(mantissa.replace('.', '').lstrip('-')) - 1 - int(exponent)}f}"
-    return f"{mantissa.removesuffix('.0')}e{exponent[0]}{exponent[1:].lstrip('0')}"
-
-
 def encode_value(value: Any) -> str:
     """A JSON value as text in the form that fieldsV1 keys carry (sorted keys, HTML characters escaped)."""
     if type(value) is str:
@@ -58,7 +46,7 @@ def encode_value(value: Any) -> str:
     if type(value) is int:
         return str(value)
     if type(value) is float:
-        return _number(value)
+        return format_json_float(value, padded=True)
     if isinstance(value, dict):
         return "{" + ",".join(f"{_string(k)}:{encode_value(value[k])}" for k in sorted(value)) + "}"
     return "[" + ",".join(map(encode_value, value)) + "]"

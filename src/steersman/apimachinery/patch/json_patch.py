@@ -9,6 +9,7 @@ Source: apiserver `endpoints/handlers/patch.go` (applyJSPatch), evanphx/json-pat
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass
 from typing import Any, TypeAlias
 
@@ -16,6 +17,7 @@ import orjson
 
 from steersman._util.gotext import quote
 from steersman.apimachinery.codec import json as codec
+from steersman.apimachinery.codec import spelled
 from steersman.apimachinery.errors import ApiError, BadRequest, Invalid, RequestEntityTooLarge
 
 MEDIA_TYPE = "application/json-patch+json"
@@ -25,6 +27,9 @@ MAX_COPIED_BYTES = 3 * 1024 * 1024
 
 Operation: TypeAlias = dict[str, Any]
 _KINDS = {dict: "object", list: "array", str: "string", bool: "bool", int: "number", float: "number"}
+# What may be written in more than one way: a number with a fraction, an exponent or a sign, a text with characters that
+# can be escaped.
+_SPELLING = re.compile(rb"[:,\[ \t\r\n]-?[0-9]+[.eE]|-0|[\\<>&]|\xe2\x80[\xa8\xa9]")
 _TEXT_FIELDS = ("op", "path", "from")
 _FIELDS = frozenset({*_TEXT_FIELDS, "value"})
 
@@ -33,29 +38,39 @@ class PatchFailed(Exception):
     """An operation that does not apply; str() says why. The API's answer does not repeat it."""
 
 
+<<<<<<< ours
 class ConditionFailed(PatchFailed):
     """A `test` operation found another value."""
 
 
 def apply(document: Any, patch: Any) -> Any:
+=======
+def apply(document: Any, patch: Any, *, raw: bytes = b"", lenient: bool = False) -> Any:
+>>>>>>> theirs
     """The document after all operations of the patch.
 
     Takes decoded JSON and changes neither argument: the result shares with the document all that no operation
-    touched. Raises BadRequest when the patch is no list of operations, RequestEntityTooLarge for more than
+    touched. `raw` is the text of the patch, for `test` compares texts: a value must be written as Go writes it.
+    `lenient` is fieldValidation=Ignore, which leaves the patch to a decoder of other words. Raises BadRequest when the patch is no list of operations, RequestEntityTooLarge for more than
     MAX_OPERATIONS of them, and Invalid, 422 with empty details, when one of them fails; the PatchFailed that tells
     why is its `__cause__`.
     """
-    operations = decode(patch)
+    operations = decode(patch, lenient=lenient)
+    spells = _SPELLING.search(raw) and any(operation.get("op") == "test" for operation in operations)
     try:
+        if spells:
+            operations = decode(spelled.decode(raw), lenient=lenient)
         patched = _Patcher(document).run(operations)
-        codec.check_depth(patched)
-        return patched
+        codec.check_depth(patched if not spells else spelled.plain(patched))
+        return spelled.plain(patched) if spells else patched
     except (PatchFailed, codec.JsonError) as err:
         raise Invalid("the server rejected our request due to an error in our request", details={}) from err
 
 
-def decode(patch: Any) -> list[Operation]:
+def decode(patch: Any, *, lenient: bool = False) -> list[Operation]:
     """The operations of a patch, checked as far as upstream's decoder does."""
+    if lenient:
+        return _decode_leniently(patch)
     if patch is None:
         return []
     if not isinstance(patch, list):
@@ -69,12 +84,26 @@ def decode(patch: Any) -> list[Operation]:
             text = operation.get(name)
             if text is not None and not isinstance(text, str):
                 raise _undecodable(text, "string", f"Go struct field jsonPatchOp.{name}")
+    _check_count(patch)
+    return [operation or {} for operation in patch]
+
+
+def _decode_leniently(patch: Any) -> list[Operation]:
+    if not isinstance(patch, list | None):
+        raise _undecodable(patch, "jsonpatch.Patch", told="")
+    for operation in patch or ():
+        if not isinstance(operation, dict | None):
+            raise _undecodable(operation, "jsonpatch.Operation", told="")
+    _check_count(patch or [])
+    return [operation or {} for operation in patch or ()]
+
+
+def _check_count(patch: list[Any]) -> None:
     if len(patch) > MAX_OPERATIONS:
         raise RequestEntityTooLarge(
             "Request entity too large: "
             f"The allowed maximum operations in a JSON patch is {MAX_OPERATIONS}, got {len(patch)}"
         )
-    return [operation or {} for operation in patch]
 
 
 def unknown_fields(patch: Any) -> list[str]:
@@ -88,9 +117,11 @@ def unknown_fields(patch: Any) -> list[str]:
     ]
 
 
-def _undecodable(value: Any, go_type: str, target: str = "Go value") -> ApiError:
+def _undecodable(
+    value: Any, go_type: str, target: str = "Go value", *, told: str = "error decoding patch: "
+) -> ApiError:
     kind = _KINDS[type(value)]
-    return BadRequest(f"error decoding patch: json: cannot unmarshal {kind} into {target} of type {go_type}")
+    return BadRequest(f"{told}json: cannot unmarshal {kind} into {target} of type {go_type}")
 
 
 @dataclass(slots=True)
@@ -114,7 +145,7 @@ class _Patcher:
     def run(self, operations: list[Operation]) -> Any:
         for operation in operations:
             kind = operation.get("op") or "unknown"
-            method = _METHODS.get(kind)
+            method = _METHODS.get(kind) if isinstance(kind, str) else None
             if method is None:
                 raise PatchFailed(f"Unexpected kind: {kind}")
             method(self, operation)
@@ -265,7 +296,7 @@ _METHODS = {
 
 def _text(operation: Operation, name: str, missing: str) -> str:
     text = operation.get(name)
-    if text is None:
+    if not isinstance(text, str):
         raise PatchFailed(missing)
     return str(text)
 
@@ -331,6 +362,9 @@ def _encoded_size(value: Any) -> int:
 
 def _equal(a: Any, b: Any) -> bool:
     """The same JSON text, but for the order of keys: 1 is neither true nor 1.0."""
+    if isinstance(b, spelled.Text | spelled.Number):
+        is_scalar = isinstance(a, str | int | float) and not isinstance(a, bool)
+        return is_scalar and spelled.literal(a) == spelled.literal(b)
     if type(a) is not type(b):
         return False
     if isinstance(a, dict):

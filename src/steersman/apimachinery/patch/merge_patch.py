@@ -13,14 +13,14 @@ MEDIA_TYPE = "application/merge-patch+json"
 _KINDS = {list: "array", str: "string", bool: "bool", int: "number", float: "number"}
 
 
-def apply(document: dict[str, Any], patch: Any) -> dict[str, Any]:
+def apply(document: dict[str, Any], patch: Any, *, lenient: bool = False) -> dict[str, Any]:
     """The document with the patch merged in; the document itself if the patch changes no value.
 
     Takes decoded JSON and changes neither argument: what the patch does not touch is shared with the document, what
     it brings is shared with the patch. A null removes; null members of new objects are left out at any depth.
-    Raises BadRequest when the patch is no object.
+    Raises BadRequest when the patch is no object; in other words if `lenient`, for fieldValidation=Ignore.
     """
-    if patch is None:
+    if patch is None or (lenient and not isinstance(patch, dict | list)):
         raise BadRequest("Invalid JSON Patch")
     if not isinstance(patch, dict):
         kind = _KINDS[type(patch)]

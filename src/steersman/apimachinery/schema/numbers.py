@@ -10,6 +10,7 @@ from __future__ import annotations
 import math
 import struct
 from collections.abc import Iterator
+from decimal import Decimal
 from typing import Any, NamedTuple
 
 from steersman._util.gotext import format_float
@@ -101,8 +102,10 @@ def is_multiple(value: Number, factor: float) -> bool:
 def fits_format(value: Number, name: str, format_name: str) -> bool:
     """Whether a number is in the range of its schema's type and format."""
     if name == "integer":
-        if isinstance(value, float) and not value.is_integer():
-            return False
+        if isinstance(value, float):
+            if not value.is_integer():
+                return False
+            value = int(Decimal(repr(value)))  # upstream goes by the shortest text of the number
         low, high = (-(2**31), 2**31 - 1) if format_name == "int32" else (INT64_MIN, INT64_MAX)
         return low <= value <= high
     if format_name == "float":

@@ -69,6 +69,11 @@ class SchemaPipeline:
             unknown += sorted(strange)
         return unknown
 
+    @property
+    def fills(self) -> bool:
+        """Whether there are defaults."""
+        return self._fill is not None
+
     def default(self, obj: dict[str, Any]) -> None:
         """Fill in defaults in place, also for nulls where the schema is not nullable. Objects never share them."""
         if self._fill is not None:
@@ -85,20 +90,22 @@ class SchemaPipeline:
         *,
         metadata: Sequence[FieldError] = (),
         scale: Sequence[FieldError] = (),
+        instead: Sequence[FieldError] = (),
     ) -> list[FieldError]:
         """All that is wrong with an object; with `old`, the object it replaces, unchanged values are forgiven.
 
         Values are correlated by field and, in map-type lists, by keys. Embedded resources are judged anew each time;
         duplicates in set and map lists are forgiven when `old` had any. `metadata` and `scale` are what was found wrong
-        there: the errors take their places among the others, and can keep rules from being checked as those can.
+        there: the errors take their places among the others, and can keep rules from being checked as those can. Errors
+        `instead` leave values unjudged, but for embedded resources, lists and rules.
         """
+        if instead:
+            return self._check_structure(list(instead), obj, old)
         if self._is_valid(obj):
             return self._check_rules([*metadata, *scale], obj, old)
         correlation = Correlation(obj, old, self.node) if old is not None else None
         errors = [*metadata, *Checker().check(self.node, obj, "", correlation).errors.values(), *scale]
-        if self._embeds:
-            errors += check_embedded(obj, self.node)
-        return self._check_rules(errors + self._check_lists(obj, old), obj, old)
+        return self._check_structure(errors, obj, old)
 
     def validate_status(
         self,
@@ -121,6 +128,13 @@ class SchemaPipeline:
             whole = Correlation(obj, old, self.node)
             errors += Checker("status").check(node, obj["status"], "", whole.key("status")).errors.values()
         errors += scale
+        return self._check_rules(errors + self._check_lists(obj, old), obj, old)
+
+    def _check_structure(
+        self, errors: list[FieldError], obj: dict[str, Any], old: dict[str, Any] | None
+    ) -> list[FieldError]:
+        if self._embeds:
+            errors += check_embedded(obj, self.node)
         return self._check_rules(errors + self._check_lists(obj, old), obj, old)
 
     def _check_lists(self, obj: dict[str, Any], old: dict[str, Any] | None) -> list[FieldError]:

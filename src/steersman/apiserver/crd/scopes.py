@@ -84,7 +84,7 @@ class _Builder:
         self.terminating = terminating
         self.storage = next(version["name"] for version in self.spec["versions"] if version["storage"])
         self.pipelines = {version["name"]: self._pipeline(version) for version in self.spec["versions"]}
-        self.fresh_after = None if _fills_status(self.pipelines[self.storage]) else revision
+        self.fresh_after = None if self._lacks_defaults() else revision
         self.views = {v["name"]: from_crd(_schema(v), object_meta_view()) for v in self.spec["versions"]}
         self.converter = _converter(self.spec.get("conversion") or {}, webhooks)
         views = {f"{self.group}/{name}": view for name, view in self.views.items()}
@@ -132,6 +132,14 @@ class _Builder:
             scope.subresources["scale"] = {"verbs": _SUBRESOURCE_VERBS, **_SCALE_KIND}
         return scope
 
+    def _lacks_defaults(self) -> bool:
+        """Whether new objects may be stored without defaults of the stored version, which they get when they are read.
+
+        Creation drops the status after defaults are filled in; an object of another version has that one's defaults.
+        """
+        stored = self.pipelines[self.storage]
+        return _fills_status(stored) or (len(self.pipelines) > 1 and stored.fills)
+
     def _view(self, gvk: GroupVersionKind) -> View:
         read = self._reader(gvk.version)
         storage = f"{self.group}/{self.storage}"
@@ -176,14 +184,13 @@ class _Builder:
         return read
 
     def _to_storage(self) -> Callable[[Object], Object]:
-        """What turns an object of another version into the stored one: pruned and defaulted by the stored version."""
+        """What turns an object of another version into the stored one: pruned by the stored version."""
         api_version, pipeline = f"{self.group}/{self.storage}", self.pipelines[self.storage]
         versions = self.versions
 
         def convert(obj: Object) -> Object:
             stored: Object = {**codec.copy(versions.convert(obj, api_version)), "apiVersion": api_version}
             pipeline.prune(stored, lenient=True)
-            pipeline.default(stored)
             return stored
 
         return convert
@@ -203,7 +210,7 @@ class _Builder:
 
 
 def _fills_status(pipeline: SchemaPipeline) -> bool:
-    """Whether objects get a status when they are read: creation drops it after defaults are filled in."""
+    """Whether objects get a status when they are read."""
     status = pipeline.node.properties.get("status")
     return status is not None and status.default is not None
 

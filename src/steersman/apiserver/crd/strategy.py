@@ -8,10 +8,11 @@ from __future__ import annotations
 from steersman.apimachinery import field_errors as fe
 from steersman.apimachinery.apply import server_side
 from steersman.apimachinery.apply.fieldset import FieldSet
-from steersman.apimachinery.apply.managers import Versions, Writer, track_update
+from steersman.apimachinery.apply.managers import Versions, Writer, track_update, untracked
 from steersman.apimachinery.apply.typed import TypeView
 from steersman.apimachinery.apply.validate import validate
 from steersman.apimachinery.codec import json as codec
+from steersman.apimachinery.errors import ApiError
 from steersman.apimachinery.field_errors import FieldError
 from steersman.apimachinery.go_values import DecodeError, cannot_be_handled
 from steersman.apimachinery.gvk import GroupVersionKind
@@ -31,6 +32,7 @@ from steersman.apiserver.rest import mark_deleting
 from steersman.apiserver.scope import ScaleMapping
 from steersman.apiserver.strategy import Object
 
+_IMPLIED = frozenset({"apiVersion", "kind", "metadata"})
 _MAX_INT32 = 2**31 - 1
 _STATUS = FieldSet.of(("status",))
 _ALL_BUT_STATUS = FieldSet.of(("metadata",), ("spec",))  # upstream leaves other top-level fields out
@@ -73,9 +75,23 @@ class CustomStrategy:
     def decode(self, obj: Object) -> tuple[Object, list[str]]:
         try:
             obj["metadata"], strange = coerce_object_meta(obj.get("metadata"))
-            return obj, strange + self.pipeline.prune(obj)
+            return obj, strange + self._prune(obj)
         except (DecodeError, SchemaDecodeError) as error:
-            raise cannot_be_handled(self.gvk.kind, self.gvk.version, str(error)) from error
+            version = (obj.get("apiVersion") or "").rpartition("/")[2]
+            raise cannot_be_handled(self.gvk.kind, version, str(error), given=obj.get("kind") or "") from error
+
+    def _prune(self, obj: Object) -> list[str]:
+        """Remove what the object's version does not know; another kind or version is refused later."""
+        api_version = obj.get("apiVersion") or ""
+        if obj.get("kind") != self.gvk.kind or api_version.rpartition("/")[0] != self.gvk.group:
+            return []
+        if api_version == self.gvk.api_version:
+            return self.pipeline.prune(obj)
+        try:
+            self.versions.view(api_version)
+        except ApiError:
+            return sorted(obj.keys() - _IMPLIED)  # a version without a schema has no fields
+        return []
 
     def default(self, obj: Object) -> None:
         self.pipeline.default(obj)
@@ -85,10 +101,9 @@ class CustomStrategy:
             obj.pop("status", None)
         meta = obj["metadata"]
         meta["generation"] = 1
-        if errors := self._type_errors(obj):
-            return errors
         errors = self.pipeline.validate(
             obj,
+            instead=self._type_errors(obj),
             metadata=validate_object_meta(meta, namespaced=self.namespaced, name_validator=name_is_dns_subdomain),
             scale=self._spec_scale_errors(obj) + self._status_scale_errors(obj),
         )
@@ -111,11 +126,10 @@ class CustomStrategy:
             obj["metadata"]["generation"] = old["metadata"].get("generation", 0) + 1
 
     def _judge_update(self, obj: Object, old: Object) -> list[FieldError]:
-        if errors := self._type_errors(obj):
-            return errors
         return self.pipeline.validate(
             obj,
             old,
+            instead=self._type_errors(obj),
             metadata=validate_object_meta_update(obj["metadata"], old["metadata"]),
             scale=self._spec_scale_errors(obj) + self._status_scale_errors(obj),
         )
@@ -142,7 +156,7 @@ class CustomStrategy:
         """Whether an object has the types that field ownership needs; what the schema takes mostly has them."""
         if self.pipeline.implies_types and self.pipeline.is_valid(obj):
             return True
-        return not validate(self.type_view, obj, allow_duplicates=True)
+        return not validate(self.type_view, untracked(obj), allow_duplicates=True)
 
     def apply(self, live: Object | None, config: Object, writer: Writer, now: str, *, force: bool) -> Object:
         merged = server_side.apply(

@@ -5,20 +5,21 @@ Source: apiserver `pkg/endpoints/handlers/{create,update,rest}.go`.
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from typing import Any
 
 from steersman._util.gotext import quote
 from steersman.api.kinds import protobuf_schema
 from steersman.api.registered import refusal
 from steersman.apimachinery.codec import json as codec
-from steersman.apimachinery.codec import protobuf, yaml
+from steersman.apimachinery.codec import protobuf, spelled, yaml
 from steersman.apimachinery.codec.negotiate import JSON, PROTOBUF, YAML, content_type
 from steersman.apimachinery.errors import (
     BadRequest,
     RequestEntityTooLarge,
     UnsupportedMediaType,
 )
-from steersman.apimachinery.go_values import cannot_be_handled, json_kind
+from steersman.apimachinery.go_values import DecodeError, cannot_be_handled, json_kind
 from steersman.apimachinery.gvk import split_api_version
 from steersman.apimachinery.meta import dedup_owner_references
 from steersman.apiserver.exchange import Exchange
@@ -47,8 +48,28 @@ def decode(x: Exchange, scope: ResourceScope, strategy: Strategy, level: str, *,
     obj, duplicates = _parse(x, scope, body, level)
     if also and obj.get("apiVersion") == also:
         obj["apiVersion"] = scope.api_version
-    _check_kind(scope, obj, body)
-    return finish(x, scope, strategy, obj, duplicates, level)
+    _check_kind(scope, obj, body, level, is_yaml=content_type_of(x) == YAML)
+    try:
+        obj = finish(x, scope, strategy, obj, duplicates, level)
+    except BadRequest as error:
+        if scope.custom or not _is_of_number(error.__cause__) or content_type_of(x) != JSON:
+            raise
+        strategy.decode(spelled.decode(body))  # fails in the same way, and says how the number was written
+        raise
+    if obj["apiVersion"] != scope.api_version:
+        raise BadRequest(
+            f"the API version in the data ({obj['apiVersion']}) does not match the expected API version "
+            f"({scope.api_version})"
+        )
+    return obj
+
+
+def _is_of_number(error: BaseException | None) -> bool:
+    return isinstance(error, DecodeError) and error.mismatch is not None and error.mismatch.what.startswith("number ")
+
+
+def content_type_of(x: Exchange) -> str:
+    return content_type(x.request.headers.get("content-type", ""))
 
 
 def finish(
@@ -57,22 +78,23 @@ def finish(
     """Normalise and default a decoded object, telling of fields that it should not have."""
     obj, unknown = strategy.decode(obj)
     problems = duplicates + [f"unknown field {quote(path)}" for path in unknown]
-    report(x, scope, problems, level)
+    report(x, scope, problems, level, obj)
     x.warnings += dedup_owner_references(obj["metadata"])
     strategy.default(obj)
     return obj
 
 
-def report(x: Exchange, scope: ResourceScope, problems: list[str], level: str) -> None:
+def report(x: Exchange, scope: ResourceScope, problems: list[str], level: str, obj: Object) -> None:
     if not problems or level == "Ignore":
         return
     if level == "Strict":
-        raise cannot_be_handled(scope.kind, scope.gvr.version, f"strict decoding error: {', '.join(problems)}")
+        why = f"strict decoding error: {', '.join(problems)}"
+        raise cannot_be_handled(scope.kind, _version(scope, obj), why, given=obj.get("kind") or "")
     x.warnings.extend(problems)
 
 
 def _parse(x: Exchange, scope: ResourceScope, body: bytes, level: str) -> tuple[Object, list[str]]:
-    media = content_type(x.request.headers.get("content-type", ""))
+    media = content_type_of(x)
     if media == PROTOBUF and not scope.custom:
         return _from_protobuf(scope, body), []
     if media not in (JSON, YAML):
@@ -85,13 +107,16 @@ def _parse(x: Exchange, scope: ResourceScope, body: bytes, level: str) -> tuple[
                 duplicates = [yaml.strict_error(repeated)] if level == "Strict" else repeated
         else:
             obj = codec.decode(body)
+            _check_repeated(scope, obj, body)
             if level != "Ignore":
                 duplicates = [f"duplicate field {quote(path)}" for path in codec.duplicate_keys(body, obj)]
     except codec.NumberError as error:
         if isinstance(error.value, dict):
             _interpret(scope, error.value, body)
+            if not scope.custom:
+                scope.strategy.decode(spelled.decode(body))  # names the field, if there is one
             if kind := error.value.get("kind"):
-                raise cannot_be_handled(kind, scope.gvr.version, str(error)) from None
+                raise cannot_be_handled(scope.kind, _version(scope, error.value), str(error), given=kind) from None
         raise unrecognized(scope, body, str(error)) from None
     except (codec.JsonError, yaml.YamlError) as error:
         prefix = "" if media == YAML else "couldn't get version/kind; json parse error: "
@@ -99,9 +124,7 @@ def _parse(x: Exchange, scope: ResourceScope, body: bytes, level: str) -> tuple[
     if obj is None:
         obj = {}
     if not isinstance(obj, dict):
-        go = {list: "array", str: "string", bool: "bool", type(None): "null"}.get(type(obj), "number")
-        why = f"json: cannot unmarshal {go} into Go value of type {_TYPE_META}"
-        raise unrecognized(scope, body, f"couldn't get version/kind; json parse error: {why}")
+        raise unrecognized(scope, body, no_object(obj))
     return obj, duplicates
 
 
@@ -138,31 +161,64 @@ def summary(body: bytes) -> str:
     return f"{text} ..." if len(body) > 30 else text
 
 
-def _interpret(scope: ResourceScope, obj: dict[str, Any], body: bytes) -> None:
-    """Refuse what tells its version and kind in a form that cannot be read."""
-    for key, value in obj.items():
+def _check_repeated(scope: ResourceScope, obj: Any, body: bytes) -> None:
+    """Of a version or kind that stands twice, the last one counts; the others must be readable, too."""
+    if isinstance(obj, dict) and (body.count(b'"kind"') > 1 or body.count(b'"apiVersion"') > 1):
+        _check_readable(scope, codec.top_level(body), body)
+
+
+def _check_readable(scope: ResourceScope, fields: Iterable[tuple[str, Any]], body: bytes) -> None:
+    if why := unreadable(fields):
+        raise unrecognized(scope, body, why)
+
+
+def unreadable(fields: Iterable[tuple[str, Any]]) -> str:
+    """What keeps the version and kind of an object from being read, "" if nothing does."""
+    for key, value in fields:
         if key in ("apiVersion", "kind") and value is not None and not isinstance(value, str):
             why = f"json: cannot unmarshal {json_kind(value)} into Go struct field .{key} of type string"
-            raise unrecognized(scope, body, f"couldn't get version/kind; json parse error: {why}")
+            return f"couldn't get version/kind; json parse error: {why}"
+    return ""
+
+
+def no_object(value: Any) -> str:
+    """What is wrong with a body that holds another JSON value than an object."""
+    why = f"json: cannot unmarshal {json_kind(value)} into Go value of type {_TYPE_META}"
+    return f"couldn't get version/kind; json parse error: {why}"
+
+
+def _interpret(scope: ResourceScope, obj: dict[str, Any], body: bytes) -> None:
+    """Refuse what tells its version and kind in a form that cannot be read."""
+    _check_readable(scope, obj.items(), body)
     try:
         split_api_version(obj.get("apiVersion") or "")
     except ValueError as error:
         raise unrecognized(scope, body, str(error)) from None
 
 
-def _check_kind(scope: ResourceScope, obj: dict[str, Any], body: bytes) -> None:
+def _check_kind(scope: ResourceScope, obj: dict[str, Any], body: bytes, level: str, *, is_yaml: bool) -> None:
     _interpret(scope, obj, body)
     api_version, kind = obj.get("apiVersion"), obj.get("kind")
     if not scope.custom:
         _check_builtin_kind(scope, obj, api_version, kind, body)
         return
-    if not isinstance(kind, str) or not kind:
-        raise unrecognized(scope, body, f"Object 'Kind' is missing in '{body.decode(errors='replace')}'")
-    if api_version != scope.api_version:
-        given = api_version if isinstance(api_version, str) else ""
-        raise BadRequest(
-            f"the API version in the data ({given}) does not match the expected API version ({scope.api_version})"
-        )
+    if not kind:
+        if level == "Ignore" and is_yaml:  # the decoder sees JSON then, too
+            body = codec.encode(obj)
+        why = f"Object 'Kind' is missing in '{body.decode(errors='replace')}'"
+        if level == "Ignore":
+            raise cannot_be_handled(scope.kind, _version(scope, obj), why)
+        raise unrecognized(scope, body, why)
+    if "apiVersion" in obj and api_version is None:
+        why = ".apiVersion accessor error: <nil> is of the type <nil>, expected string"
+        raise cannot_be_handled(scope.kind, "", why)
+    obj.setdefault("apiVersion", "")
+
+
+def _version(scope: ResourceScope, obj: Object) -> str:
+    """The version that a body is in: what it says, or else the endpoint's."""
+    group, version = split_api_version(obj.get("apiVersion") or "")
+    return scope.gvr.version if not version and group in ("", scope.group) else version
 
 
 def _check_builtin_kind(scope: ResourceScope, obj: dict[str, Any], api_version: Any, kind: Any, body: bytes) -> None:

@@ -75,24 +75,36 @@ def check_media_type(scope: ResourceScope, media: str) -> None:
 
 
 def read_patch(x: Exchange, scope: ResourceScope, media: str, options: WriteOptions) -> tuple[Patch, list[str]]:
-    """The patch in the body as a function of the object, and the paths that stand in it twice."""
+    """The patch in the body as a function of the object, and what strict decoding has against it."""
     if options.force is not None:
         error = fe.forbidden("force", "may not be specified for non-apply patch")
         raise invalid("meta.k8s.io", "PatchOptions", "", [error])
     body = bodies.read(x.request)
     try:
         content = codec.decode(body)
+    except codec.NumberError as error:
+        if options.field_validation == "Ignore":
+            raise BadRequest("invalid JSON patch") from error
+        raise BadRequest(f"error decoding patch: {error}") from None
     except codec.JsonError as error:
         raise BadRequest("invalid JSON patch") from error
+    lenient = options.field_validation == "Ignore"
     if media == JSON_PATCH:
-        json_patch.decode(content)
-        return (lambda old: json_patch.apply(old, content)), []
-    duplicates = codec.duplicate_keys(body, content) if options.field_validation != "Ignore" else []
+        json_patch.decode(content, lenient=lenient)
+        problems = [] if lenient else json_patch.unknown_fields(content) + _duplicates(body, content, "json patch ")
+        return (lambda old: json_patch.apply(old, content, raw=body, lenient=lenient)), problems
+    duplicates = [] if lenient else _duplicates(body, content)
     if media == STRATEGIC_PATCH:
         assert scope.patch_schema is not None
         schema = scope.patch_schema()
         return (lambda old: strategic.apply(old, content, schema)), duplicates
-    return (lambda old: merge_patch.apply(old, content)), duplicates
+    if lenient and isinstance(content, list):
+        raise unfit_result(content, bodies.no_object(content))
+    return (lambda old: merge_patch.apply(old, content, lenient=lenient)), duplicates
+
+
+def _duplicates(body: bytes, content: Any, what: str = "") -> list[str]:
+    return [f"{what}duplicate field {quote(path)}" for path in codec.duplicate_keys(body, content)]
 
 
 def patched(
@@ -119,8 +131,7 @@ def patched(
         if strategic_of is not None and isinstance(error.__cause__, DecodeError):
             raise unfit_strategic(strategic_of, error.__cause__) from None
         raise unfit_result(changed, str(error.__cause__)) from None
-    problems = [f"duplicate field {quote(path)}" for path in duplicates]
-    problems += [f"unknown field {quote(path)}" for path in unknown]
+    problems = duplicates + [f"unknown field {quote(path)}" for path in unknown]
     if problems and level == "Strict":
         text = f"strict decoding error: {', '.join(problems)}"
         raise unfit_result(changed, text)
@@ -139,6 +150,8 @@ def _object(scope: ResourceScope, changed: Any, strategic_of: Any) -> Object:
         raise BadRequest("the patch leaves no object")
     obj: Object = codec.copy(changed)
     if scope.custom:
+        if why := bodies.unreadable(obj.items()):
+            raise unfit_result(obj, why)
         if not (isinstance(obj.get("kind"), str) and obj["kind"]):
             text = codec.encode(obj).decode()
             raise invalid("", "", "", [fe.invalid("patch", text, f"Object 'Kind' is missing in '{text}'")])
