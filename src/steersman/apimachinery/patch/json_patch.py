@@ -38,22 +38,18 @@ class PatchFailed(Exception):
     """An operation that does not apply; str() says why. The API's answer does not repeat it."""
 
 
-<<<<<<< ours
 class ConditionFailed(PatchFailed):
     """A `test` operation found another value."""
 
 
-def apply(document: Any, patch: Any) -> Any:
-=======
 def apply(document: Any, patch: Any, *, raw: bytes = b"", lenient: bool = False) -> Any:
->>>>>>> theirs
     """The document after all operations of the patch.
 
     Takes decoded JSON and changes neither argument: the result shares with the document all that no operation
     touched. `raw` is the text of the patch, for `test` compares texts: a value must be written as Go writes it.
-    `lenient` is fieldValidation=Ignore, which leaves the patch to a decoder of other words. Raises BadRequest when the patch is no list of operations, RequestEntityTooLarge for more than
-    MAX_OPERATIONS of them, and Invalid, 422 with empty details, when one of them fails; the PatchFailed that tells
-    why is its `__cause__`.
+    `lenient` is fieldValidation=Ignore, which leaves the patch to a decoder of other words. Raises BadRequest when the
+    patch is no list of operations, RequestEntityTooLarge for more than MAX_OPERATIONS of them, and Invalid, 422 with
+    empty details, when one of them fails; the PatchFailed that tells why is its `__cause__`.
     """
     operations = decode(patch, lenient=lenient)
     spells = _SPELLING.search(raw) and any(operation.get("op") == "test" for operation in operations)
