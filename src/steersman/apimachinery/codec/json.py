@@ -15,8 +15,8 @@ import orjson
 from steersman._util.gojson import syntax_error
 from steersman._util.gotext import format_json_float
 
-# Fixed patterns that match in linear time: what looks like a number that may not fit 64 bits; what looks like a float as
-# orjson writes it; what ends a key, and what looks like it inside a string.
+# Fixed patterns that match in linear time: what looks like a number that may not fit 64 bits; what looks like a float
+# as orjson writes it; what ends a key, and what looks like it inside a string.
 _HUGE = re.compile(rb"[:,\[ \t\r\n]-?[0-9]+(?<=[0-9]{19})")
 _FLOAT = re.compile(rb"(?:^|[:,\[])-?[0-9]+[.e]")
 _KEY = re.compile(rb'"[ \t\r\n]*:')
@@ -25,6 +25,7 @@ _METADATA = b'"metadata":{'
 MAX_DEPTH = 240
 """How deep objects and lists may nest (kube-apiserver: 10,000). What is written may nest 254 levels: orjson's limit, of
 which field ownership and tables need a few for themselves."""
+_MOST_DIGITS = 20  # of an integer of 64 bits, with its sign
 _MARGIN = 254 - MAX_DEPTH
 
 
@@ -43,7 +44,8 @@ class NumberError(JsonError):
 def decode(raw: bytes) -> Any:
     """The value of a JSON text; invalid UTF-8 becomes U+FFFD.
 
-    Numbers are as in Go: one with a fraction or an exponent is a float, and so is what fits no 64-bit integer. Raises JsonError, also for a text that nests deeper than MAX_DEPTH.
+    Numbers are as in Go: one with a fraction or an exponent is a float, and so is what fits no 64-bit integer. Raises
+    JsonError, also for a text that nests deeper than MAX_DEPTH.
     """
     try:
         value = orjson.loads(raw)
@@ -79,10 +81,10 @@ def _decode_as_go(raw: bytes) -> Any:
     too_great: list[str] = []
 
     def number(text: str) -> int | float:
-        found = float(text)
+        found = json_number(text)
         if abs(found) == float("inf"):
             too_great.append(text)
-        return int(text) if text.lstrip("-").isdigit() and -(2**63) <= found < 2**63 else found
+        return found
 
     try:
         value = json.loads(raw.decode("utf-8", "replace"), parse_float=number, parse_int=number)
@@ -92,6 +94,13 @@ def _decode_as_go(raw: bytes) -> Any:
         return orjson.loads(text)
     except (RecursionError, orjson.JSONDecodeError):
         raise JsonError("exceeded max depth") from None
+
+
+def json_number(text: str) -> int | float:
+    """A number as Go reads it."""
+    if len(text) <= _MOST_DIGITS and text.lstrip("-").isdigit() and -(2**63) <= (integer := int(text)) < 2**63:
+        return integer
+    return float(text)
 
 
 def fit_numbers(value: Any) -> Any:
@@ -117,6 +126,12 @@ def duplicate_keys(raw: bytes, value: Any) -> list[str]:
     pairs = json.loads(raw, object_pairs_hook=_Pairs)
     _find_duplicates(pairs, "", found)
     return found
+
+
+def top_level(raw: bytes) -> list[tuple[str, Any]]:
+    """The fields of an object in their order, those that stand twice both times; of objects in it only an empty one."""
+    pairs = json.loads(raw.decode("utf-8", "replace"), object_pairs_hook=_Pairs)
+    return [(key, {} if isinstance(value, _Pairs) else value) for key, value in pairs]
 
 
 class _Pairs(list[tuple[str, Any]]):
@@ -178,7 +193,8 @@ def _dump(value: Any) -> bytes:
 def _with_go_floats(value: Any) -> Any:
     """A copy whose floats are written as Go's encoding/json writes them."""
     if type(value) is float:
-        return orjson.Fragment(format_json_float(value))
+        # what is written is read again, by upstream even before it is answered: -0 has no sign then
+        return orjson.Fragment(format_json_float(value)) if value else 0
     if type(value) is dict:
         return {key: _with_go_floats(item) for key, item in value.items()}
     if type(value) is list:

@@ -7,12 +7,15 @@ from collections.abc import Generator
 from functools import lru_cache
 from typing import Any, ClassVar, NamedTuple
 
-from steersman._util.gotext import format_float
-from steersman.apimachinery.codec.json import check_depth
+from steersman._util.gotext import format_float, format_json_float
+from steersman.apimachinery.codec import yaml_scalars
+from steersman.apimachinery.codec.json import check_depth, json_number
 
 _FREE_NODES, _MOST_NODES = 400_000, 4_000_000
 _OPEN = -1
-_MOST_DIGITS = 300
+_ESCAPE = "found unknown escape character"
+_TAG = "tag:yaml.org,2002:"
+_PLAIN, _MERGE = f"{_TAG}plain", f"{_TAG}merge"
 
 
 class YamlError(ValueError):
@@ -25,6 +28,10 @@ class YamlError(ValueError):
         super().__init__(message)
         self.problem = problem or message
         self.line = line
+
+
+class _UnwritableError(ValueError):
+    """The document has a value that JSON has no form for."""
 
 
 class Document(NamedTuple):
@@ -47,52 +54,41 @@ def _loader() -> Any:
     base: Any = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
 
     class Loader(base):  # type: ignore[misc]
-        """Scalars resolve as go-yaml v2 does: no timestamps, no base-60 numbers, 1e3 is a number."""
+        """Scalars resolve as go-yaml v2 does; tags that it does not know mean nothing."""
 
         duplicates: ClassVar[list[tuple[int, str]]] = []
 
-    Loader.yaml_implicit_resolvers = {
-        first: [(tag, pattern) for tag, pattern in resolvers if tag.rpartition(":")[2] in ("bool", "null", "merge")]
-        for first, resolvers in base.yaml_implicit_resolvers.items()
-    }
-    integer = re.compile(r"^[-+]?(?:0b[01_]+|0o?[0-7_]+|0x[0-9a-fA-F_]+|(?:0|[1-9][0-9_]*))$")
-    number = re.compile(
-        r"^(?:[-+]?(?:\.[0-9]+|[0-9][0-9_]*(?:\.[0-9]*)?)(?:[eE][-+]?[0-9]+)?|[-+]?\.(?:inf|Inf|INF)|\.(?:nan|NaN|NAN))$"
-    )
-    Loader.add_implicit_resolver("tag:yaml.org,2002:bool", re.compile("^[yYnN]$"), list("yYnN"))
-    Loader.add_constructor(
-        "tag:yaml.org,2002:bool", lambda loader, node: node.value.lower() in ("y", "yes", "on", "true")
-    )
-    Loader.add_implicit_resolver("tag:yaml.org,2002:int", integer, list("-+0123456789"))
-    Loader.add_implicit_resolver("tag:yaml.org,2002:float", number, list("-+0123456789."))
-    Loader.add_constructor("tag:yaml.org,2002:float", lambda loader, node: _float(node.value))
-    Loader.add_constructor("tag:yaml.org,2002:int", lambda loader, node: _integer(node.value.replace("_", "")))
-    Loader.add_constructor("tag:yaml.org,2002:map", _mapping)
-    Loader.add_constructor("tag:yaml.org,2002:binary", _binary)
+    Loader.yaml_implicit_resolvers = {"<": [(_MERGE, re.compile("<<$"))], None: [(_PLAIN, re.compile(""))]}
+    Loader.yaml_constructors = {_MERGE: _text, f"{_TAG}binary": _binary, None: _construct}
     return Loader
 
 
-def _integer(text: str) -> int | float | str:
-    """As go-yaml: what fits no 64-bit integer is a float, what fits no float stays text."""
-    sign = -1 if text.startswith("-") else 1
-    digits = text.lstrip("+-")
-    if len(digits) > _MOST_DIGITS:
-        return text
-    if len(digits) > 1 and digits[0] == "0" and digits[1].isdigit():
-        return sign * int(digits, 8)
-    number = sign * int(digits, 0)
-    return number if -(2**63) <= number < 2**64 else float(number)
+def _construct(loader: Any, node: Any) -> Any:
+    if node.id == "mapping":
+        return _mapping(loader, node)
+    if node.id == "sequence":
+        return _sequence(loader, node)
+    tag = "" if node.tag == _PLAIN else node.tag.replace(_TAG, "!!")
+    return yaml_scalars.resolve(tag, node.value)
 
 
-def _float(text: str) -> float | str:
-    """As go-yaml: what fits no float stays text, but for the infinities that are written so."""
-    number = float(text.replace("_", "").lower().replace(".inf", "inf").replace(".nan", "nan"))
-    return text if abs(number) == float("inf") and "inf" not in text.lower() else number
+def _text(loader: Any, node: Any) -> Any:
+    return node.value
+
+
+def _sequence(loader: Any, node: Any) -> Any:
+    value: list[Any] = []
+    yield value
+    value.extend(loader.construct_object(each) for each in node.value)
 
 
 def _binary(loader: Any, node: Any) -> str:
     """!!binary: the text that the base64 stands for."""
-    return base64.b64decode(loader.construct_scalar(node)).decode("utf-8", "replace")
+    try:
+        content = base64.b64decode(node.value.replace("\n", "").replace("\r", ""), validate=True)
+    except ValueError:
+        raise ValueError("!!binary value contains invalid base64 data") from None
+    return content.decode("utf-8", "replace")
 
 
 def _mapping(loader: Any, node: Any) -> Any:
@@ -100,20 +96,13 @@ def _mapping(loader: Any, node: Any) -> Any:
     yield value
     loader.flatten_mapping(node)
     for key_node, value_node in node.value:
-        key = _key(loader.construct_object(key_node, deep=True))
+        found = loader.construct_object(key_node, deep=True)
+        key = yaml_scalars.key_text(found)
+        if key is None:
+            raise YamlError(f"unsupported map key {found!r}", line=key_node.start_mark.line + 1)
         if key in value:
             loader.duplicates.append((value_node.start_mark.line + 1, key))
         value[key] = loader.construct_object(value_node, deep=True)
-
-
-def _key(key: Any) -> str:
-    if isinstance(key, bool):
-        return "true" if key else "false"
-    if isinstance(key, str):
-        return key
-    if isinstance(key, int | float):
-        return str(key)
-    raise YamlError(f"unsupported map key {key!r}")
 
 
 def decode(raw: bytes) -> Any:
@@ -152,6 +141,8 @@ def decode_documents(raw: bytes) -> Generator[Document, None, None]:
             while loader.check_node():
                 loader.duplicates = []
                 node = loader.get_node()
+                if rb"\/" in raw:
+                    _check_escapes(raw)
                 if b"*" in raw:
                     _check_aliases(node)
                 value = loader.construct_document(node)
@@ -159,10 +150,13 @@ def decode_documents(raw: bytes) -> Generator[Document, None, None]:
                 yield Document(_through_json(value), node, loader.duplicates)
         finally:
             loader.dispose()
+    except _UnwritableError as error:
+        raise YamlError(str(error)) from None
     except (yaml.YAMLError, RecursionError, ValueError) as error:
         mark = getattr(error, "problem_mark", None)
+        line = mark.line + 1 if mark is not None else getattr(error, "line", 0)
         problem = str(getattr(error, "problem", None) or error)
-        raise YamlError(f"yaml: {_problem(error)}", problem, 0 if mark is None else mark.line + 1) from None
+        raise YamlError(f"yaml: {_problem(error)}", problem, line) from None
 
 
 def _through_json(value: Any) -> Any:
@@ -176,8 +170,9 @@ def _through_json(value: Any) -> Any:
         value[:] = map(_through_json, value)
     elif kind is float:
         if value - value != 0:
-            raise YamlError(f"json: unsupported value: {format_float(value)}")
-        return int(value) if value.is_integer() and -(2**63) <= value < 2**63 else value
+            raise _UnwritableError(f"json: unsupported value: {format_float(value)}")
+        text = format_json_float(value)  # with zeros in place of digits that do not matter
+        return json_number(text)
     elif kind is int and not -(2**63) <= value < 2**63:
         return float(value)
     return value
@@ -223,11 +218,28 @@ def decode_all(raw: bytes) -> list[Any]:
         raise YamlError(f"yaml: {_problem(error)}") from None
 
 
+def _check_escapes(raw: bytes) -> None:
+    """Refuse an escape that YAML 1.2 took from JSON and go-yaml does not know."""
+    import yaml
+
+    text = raw.decode("utf-8", "replace")
+    for token in yaml.scan(text, Loader=getattr(yaml, "CSafeLoader", yaml.SafeLoader)):
+        if isinstance(token, yaml.ScalarToken) and token.style == '"':
+            shown = text[token.start_mark.index : token.end_mark.index]
+            if "\\/" in shown.replace("\\\\", ""):
+                line = token.start_mark.line + 1 if token.start_mark.line else 0
+                raise ValueError(f"line {line}: {_ESCAPE}" if line else _ESCAPE)
+
+
 def _problem(error: Exception) -> str:
-    """The first problem; go-yaml counts a parser's lines from zero, a scanner's from one."""
-    mark = getattr(error, "problem_mark", None)
-    problem = getattr(error, "problem", None) or str(error)
-    line = 0 if mark is None else mark.line + (type(error).__name__ == "ScannerError")
+    """The first problem as go-yaml puts it: it counts a parser's lines from zero, and never names the first line."""
+    mark, context = (getattr(error, name, None) for name in ("problem_mark", "context_mark"))
+    problem = getattr(error, "problem", None) or getattr(error, "reason", None) or str(error)
+    line = 0
+    if mark is not None and mark.line:
+        line = mark.line + (type(error).__name__ == "ScannerError")
+    elif context is not None:
+        line = context.line
     return f"line {line}: {problem}" if line else str(problem)
 
 
