@@ -111,7 +111,12 @@ def kinds_of(kinds: list[dict[str, Any]]) -> dict[str, str]:
             group, version = sub.get("group", each["group"]), sub.get("version", each["version"])
             if package := packages.get((group, version)):
                 found.setdefault(f"{group}/{version}/{sub['kind']}", f"{package}.{sub['kind']}")
-    return {**found, "/v1/DeleteOptions": f"{META}.DeleteOptions"}
+    return {
+        **found,
+        "/v1/DeleteOptions": f"{META}.DeleteOptions",
+        "/v1/Status": f"{META}.Status",
+        "meta.k8s.io/v1/PartialObjectMetadata": f"{META}.PartialObjectMetadata",
+    }
 
 
 def main(path: str) -> None:

@@ -18,6 +18,7 @@ from steersman.apimachinery.gvk import GroupVersionKind, GroupVersionResource
 
 if TYPE_CHECKING:
     from steersman.api.builtin import BuiltinStrategy
+    from steersman.apimachinery.codec.protobuf_encode import Encoder
 
 _STORAGE_PREFIXES = {
     ("", "replicationcontrollers"): "controllers",
@@ -166,6 +167,14 @@ def schemas() -> Mapping[str, Any]:
 def protobuf_schema() -> Schema:
     """The protobuf messages of all kinds, of their subresources, and of DeleteOptions."""
     return _data.protobuf_schema()
+
+
+@cache
+def protobuf_encoder() -> Encoder:
+    """Encodes built-in objects, Status and PartialObjectMetadata."""
+    from steersman.apimachinery.codec.protobuf_encode import Encoder  # few servers are asked for protobuf
+
+    return Encoder(protobuf_schema())
 
 
 def schema_name(kind: BuiltinKind) -> str:

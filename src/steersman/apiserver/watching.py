@@ -13,7 +13,6 @@ from collections import deque
 from collections.abc import Callable, Hashable, Iterator
 from dataclasses import dataclass, field
 
-from steersman.apimachinery.codec import json as codec
 from steersman.apiserver.selection import Selection
 from steersman.apiserver.strategy import Object
 from steersman.apiserver.unreadable import Unreadable
@@ -29,6 +28,7 @@ BATCH_SECONDS = 100e-6
 left for requests however many watch."""
 BATCH_MOST = 0.05
 Render = Callable[[Entry, bool], bytes]
+Frame = Callable[[str, bytes], bytes]
 
 
 def frame(kind: str, body: bytes) -> bytes:
@@ -67,6 +67,7 @@ class Watcher:
 @dataclass(eq=False, slots=True)
 class Channel:
     """The watchers that want the same bytes. `render` encodes an entry; its flag asks for a table's column header.
+    `frame` makes an event of it.
 
     An event goes out at once. While many watchers follow and events come fast, those that come soon after the last
     sending go out together: what a delivery costs is the sending, not the bytes.
@@ -76,6 +77,7 @@ class Channel:
     render: Render
     has_header: bool
     on_event: Callable[[str, int, int], None]
+    frame: Frame = frame
     watchers: dict[Watcher, None] = field(default_factory=dict)
     pending: list[tuple[int, bytes]] = field(default_factory=list)
     sent_at: float = 0.0
@@ -136,7 +138,7 @@ class Channel:
                 watcher.send(plain if watcher.started else self._framed(kind, entry, header=True))
 
     def _framed(self, kind: str, entry: Entry, *, header: bool) -> bytes:
-        return chunk(frame(kind, self.render(entry, header)))
+        return chunk(self.frame(kind, self.render(entry, header)))
 
 
 @dataclass(eq=False, slots=True)
@@ -243,9 +245,9 @@ class WatchHub:
         return sum(len(c.watchers) for channels in self._channels.values() for c in channels.values())
 
 
-def bookmark(api_version: str, kind: str, revision: int, *, initial: bool) -> bytes:
-    """A BOOKMARK event: an object of the kind with nothing but a resourceVersion."""
+def bookmark(api_version: str, kind: str, revision: int, *, initial: bool) -> Object:
+    """What a BOOKMARK event shows: an object of the kind with nothing but a resourceVersion."""
     meta: Object = {"resourceVersion": str(revision)}
     if initial:
         meta["annotations"] = {"k8s.io/initial-events-end": "true"}
-    return frame("BOOKMARK", codec.encode({"apiVersion": api_version, "kind": kind, "metadata": meta}))
+    return {"apiVersion": api_version, "kind": kind, "metadata": meta}

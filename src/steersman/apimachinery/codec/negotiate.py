@@ -26,7 +26,8 @@ class MediaType:
 
 @dataclass(frozen=True, slots=True)
 class Accepted:
-    """How to answer: `media_type` (JSON or YAML), `transform` ("", Table, PartialObjectMetadata...), pretty."""
+    """How to answer: `media_type` (JSON, YAML or PROTOBUF), `transform` ("", Table, PartialObjectMetadata...) and
+    `pretty`."""
 
     media_type: str
     transform: str = ""
@@ -58,10 +59,10 @@ def parse_accept(header: str) -> tuple[MediaType, ...]:
 
 
 @lru_cache(maxsize=256)
-def negotiate(header: str, transforms: frozenset[str], *, yaml: bool = True) -> Accepted | None:
+def negotiate(header: str, transforms: frozenset[str], *, yaml: bool = True, protobuf: bool = False) -> Accepted | None:
     """How to answer a request with this Accept header; None when nothing it names can be written.
 
-    `transforms` are the kinds of meta.k8s.io/v1 that the endpoint can turn its answer into.
+    `transforms` are the kinds of meta.k8s.io/v1 that the endpoint can turn its answer into; tables have no protobuf.
     """
     if not header:
         return Accepted(JSON)
@@ -76,6 +77,8 @@ def negotiate(header: str, transforms: frozenset[str], *, yaml: bool = True) -> 
             return Accepted(JSON, kind, term.parameters.get("pretty") == "1")
         if term.type == YAML and yaml:
             return Accepted(YAML, kind)
+        if term.type == PROTOBUF and protobuf and kind != "Table":
+            return Accepted(PROTOBUF, kind)
     return None
 
 

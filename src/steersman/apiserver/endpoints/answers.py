@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from steersman.api import kinds
 from steersman.apimachinery.codec import json as codec
 from steersman.apimachinery.codec import yaml
 from steersman.apimachinery.codec.negotiate import JSON, PROTOBUF, YAML, Accepted, negotiate
@@ -16,7 +17,7 @@ from steersman.apiserver.watchcache import Entry
 from steersman.net.http import Response
 
 _HEADERS: dict[str, tuple[tuple[str, str], ...]] = {
-    media: (("Cache-Control", "no-cache, private"), ("Content-Type", media)) for media in (JSON, YAML)
+    media: (("Cache-Control", "no-cache, private"), ("Content-Type", media)) for media in (JSON, YAML, PROTOBUF)
 }
 ONE = frozenset({"Table", "PartialObjectMetadata"})
 MANY = frozenset({"Table", "PartialObjectMetadataList"})
@@ -25,7 +26,8 @@ _MEDIA = f"{JSON}, {YAML}, {PROTOBUF}"
 
 def accepted(x: Exchange, transforms: frozenset[str], scope: ResourceScope | None = None) -> Accepted:
     """How to answer this request. Raises NotAcceptable (406)."""
-    choice = negotiate(x.request.headers.get("accept", ""), transforms)
+    accept = x.request.headers.get("accept", "")
+    choice = negotiate(accept, transforms, protobuf=PROTOBUF in accept and _has_protobuf(scope))
     if choice is not None:
         return choice
     if scope is None or scope.custom:
@@ -34,12 +36,18 @@ def accepted(x: Exchange, transforms: frozenset[str], scope: ResourceScope | Non
     raise NotAcceptable(f"406: Not Acceptable\n\nAvailable representations: {offered}", details={})
 
 
+def _has_protobuf(scope: ResourceScope | None) -> bool:
+    return scope is not None and not scope.custom and kinds.protobuf_encoder().knows(scope.api_version, scope.kind)
+
+
 def raw(status: int, media_type: str, body: bytes | list[bytes]) -> Response:
     return Response(status, _HEADERS[media_type], body)
 
 
 def value(status: int, choice: Accepted, content: Any) -> Response:
-    """Any JSON value in the chosen media type."""
+    """Any JSON value in the chosen media type; an object of a known kind for protobuf."""
+    if choice.media_type == PROTOBUF:
+        return raw(status, PROTOBUF, kinds.protobuf_encoder().encode(content))
     return raw(status, choice.media_type, yaml.encode(content) if choice.media_type == YAML else codec.encode(content))
 
 
@@ -48,10 +56,31 @@ def entry(x: Exchange, scope: ResourceScope, found: Entry, now: float, status: i
     choice = accepted(x, ONE, scope)
     if not choice.transform and choice.media_type == JSON:
         return raw(status, JSON, scope.view.wire(found))
+    if not choice.transform and choice.media_type == PROTOBUF:
+        return raw(status, PROTOBUF, protobuf_body(scope, found))
     obj = scope.view.tree(found)
     if choice.transform:
         obj = transform.one(choice.transform, scope, obj, now, x.info)
     return value(status, choice, obj)
+
+
+def protobuf_message(scope: ResourceScope, found: Entry) -> bytes:
+    """A stored object's message, without its envelope."""
+    key = scope.view, PROTOBUF
+    if found.views is None:
+        found.views = {}
+    message = found.views.get(key)
+    if message is None:
+        encoder = kinds.protobuf_encoder()
+        message = found.views[key] = encoder.message(scope.api_version, scope.kind, scope.view.tree(found))
+    return message
+
+
+def protobuf_body(scope: ResourceScope, found: Entry) -> bytes:
+    """A stored object in protobuf."""
+    from steersman.apimachinery.codec.protobuf_encode import envelop  # few servers are asked for protobuf
+
+    return envelop(scope.api_version, scope.kind, protobuf_message(scope, found))
 
 
 def status_success(scope: ResourceScope, name: str, uid: str) -> Object:
@@ -65,9 +94,12 @@ def status_success(scope: ResourceScope, name: str, uid: str) -> Object:
     }
 
 
-def error(failure: ApiError, accept: str) -> Response:
-    """The Status of an error; JSON when the client accepts nothing that can be written, text for protobuf alone."""
-    choice = negotiate(accept, frozenset())
+def error(failure: ApiError, accept: str, *, protobuf: bool = False) -> Response:
+    """The Status of an error; JSON when the client accepts nothing that can be written, text for protobuf alone.
+
+    `protobuf` says that the Status may be written in it, as it is for built-in resources.
+    """
+    choice = negotiate(accept, frozenset(), protobuf=protobuf)
     if choice is None and PROTOBUF in accept:
         return text(failure.code, failure.message)
     response = value(failure.code, choice or Accepted(JSON), failure.to_status())

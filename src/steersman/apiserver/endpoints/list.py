@@ -9,8 +9,9 @@ import time
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
+from steersman.api import kinds
 from steersman.apimachinery.codec import json as codec
-from steersman.apimachinery.codec.negotiate import JSON
+from steersman.apimachinery.codec.negotiate import JSON, PROTOBUF
 from steersman.apimachinery.continue_token import ContinueToken, decode_continue, encode_continue
 from steersman.apimachinery.errors import ApiError, BadRequest, Expired
 from steersman.apimachinery.options import ListOptions, list_options
@@ -56,6 +57,8 @@ async def list_(core: Core, scope: ResourceScope, x: Exchange) -> Answer:
     meta = list_meta(scope, page)
     if not choice.transform and choice.media_type == JSON:
         return answers.raw(200, JSON, _encoded(scope, selection, page, meta))
+    if choice.media_type == PROTOBUF:
+        return answers.raw(200, PROTOBUF, _protobuf(scope, page, meta, choice.transform))
     trees = [scope.view.tree(entry) for entry in page.entries]
     if choice.transform:
         return answers.value(200, choice, transform.many(choice.transform, scope, trees, meta, time.time(), x.info))
@@ -63,6 +66,16 @@ async def list_(core: Core, scope: ResourceScope, x: Exchange) -> Answer:
     return answers.value(
         200, choice, {"apiVersion": scope.api_version, "kind": scope.list_kind, "metadata": meta, "items": items}
     )
+
+
+def _protobuf(scope: ResourceScope, page: Page, meta: Object, transformed: str) -> bytes:
+    encoder = kinds.protobuf_encoder()
+    if not transformed:
+        items = (answers.protobuf_message(scope, entry) for entry in page.entries)
+        return encoder.encode_list(scope.api_version, scope.list_kind, meta, items)
+    trees = (transform.partial(scope.view.tree(entry)) for entry in page.entries)
+    version, kind = transform.META_V1, "PartialObjectMetadata"
+    return encoder.encode_list(version, f"{kind}List", meta, (encoder.message(version, kind, tree) for tree in trees))
 
 
 def _without_kind(tree: Object) -> Object:

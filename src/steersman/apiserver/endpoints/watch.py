@@ -10,8 +10,9 @@ import random
 import time
 from collections.abc import Iterable
 
+from steersman.api import kinds
 from steersman.apimachinery.codec import json as codec
-from steersman.apimachinery.codec.negotiate import Accepted
+from steersman.apimachinery.codec.negotiate import PROTOBUF, Accepted
 from steersman.apimachinery.errors import ApiError, Expired
 from steersman.apimachinery.options import ListOptions, list_options
 from steersman.apiserver import rest
@@ -20,9 +21,10 @@ from steersman.apiserver.endpoints import answers, transform
 from steersman.apiserver.exchange import Answer, Exchange
 from steersman.apiserver.scope import ResourceScope
 from steersman.apiserver.selection import Selection, select
+from steersman.apiserver.strategy import Object
 from steersman.apiserver.unreadable import Unreadable
 from steersman.apiserver.watchcache import Change, Entry, ResourceCache
-from steersman.apiserver.watching import Channel, ConvertingChannel, Render, Watcher, bookmark, event_of, frame
+from steersman.apiserver.watching import Channel, ConvertingChannel, Frame, Render, Watcher, bookmark, event_of, frame
 from steersman.net.http import Stream, StreamResponse
 
 MIN_TIMEOUT = 1800
@@ -42,7 +44,8 @@ async def watch(core: Core, scope: ResourceScope, x: Exchange) -> Answer:
     if after and not session.initial and after < scope.cache.floor:
         await session.recall()
     await session.prepare()
-    headers = (("Cache-Control", "no-cache, private"), ("Content-Type", choice.media_type))
+    media = f"{PROTOBUF};stream=watch" if choice.media_type == PROTOBUF else choice.media_type
+    headers = (("Cache-Control", "no-cache, private"), ("Content-Type", media))
     return StreamResponse(200, session.run, headers)
 
 
@@ -103,7 +106,7 @@ class _Session:
         try:
             await self.prepare()
         except ApiError as error:
-            stream.write(frame("ERROR", codec.encode(error.to_status())))
+            stream.write(self._error(error))
             return
         self._catch_up(watcher)
         key = self._key()
@@ -120,8 +123,23 @@ class _Session:
         return bool(self.after and not self.initial and self.recalled is None and self.after < cache.floor)
 
     def _expired(self) -> bytes:
-        error = Expired(f"too old resource version: {self.after} ({self.core.cache.revision})")
-        return frame("ERROR", codec.encode(error.to_status()))
+        return self._error(Expired(f"too old resource version: {self.after} ({self.core.cache.revision})"))
+
+    def _error(self, error: ApiError) -> bytes:
+        return self._frame("ERROR", self._encode(error.to_status()))
+
+    def _encode(self, content: Object) -> bytes:
+        if self.choice.media_type == PROTOBUF:
+            return kinds.protobuf_encoder().encode(content)
+        return codec.encode(content)
+
+    @property
+    def _frame(self) -> Frame:
+        if self.choice.media_type != PROTOBUF:
+            return frame
+        from steersman.apimachinery.codec.protobuf_encode import watch_frame  # few servers are asked for protobuf
+
+        return watch_frame
 
     def _catch_up(self, watcher: Watcher) -> None:
         """Send what is there already; nothing is awaited, so no change can slip in between."""
@@ -152,7 +170,7 @@ class _Session:
         return [*self.recalled, *(change for change in cache.since(last))]
 
     def _send(self, watcher: Watcher, kind: str, body: bytes) -> None:
-        data = frame(kind, body)
+        data = self._frame(kind, body)
         watcher.stream.write(data)
         watcher.started = True
         self._count(kind, 1, len(data))
@@ -183,7 +201,7 @@ class _Session:
         kind, api_version = scope.kind, scope.api_version
         if self.choice.transform:
             kind, api_version = self.choice.transform, transform.META_V1
-        return bookmark(api_version, kind, revision, initial=initial)
+        return self._frame("BOOKMARK", self._encode(bookmark(api_version, kind, revision, initial=initial)))
 
     def _key(self) -> tuple[object, ...]:
         options = self.options
@@ -199,7 +217,7 @@ class _Session:
 
     def _channel(self) -> Channel:
         make = ConvertingChannel if self.scope.view.remote else Channel
-        return make(self.selection, self._render, self.choice.transform == "Table", self._count)
+        return make(self.selection, self._render, self.choice.transform == "Table", self._count, self._frame)
 
     def _count(self, kind: str, sent: int, size: int) -> None:
         gvr = self.scope.gvr
@@ -208,6 +226,8 @@ class _Session:
     @property
     def _render(self) -> Render:
         scope, transformed = self.scope, self.choice.transform
+        if not transformed and self.choice.media_type == PROTOBUF:
+            return lambda entry, header: answers.protobuf_body(scope, entry)
         if not transformed:
             return lambda entry, header: scope.view.wire(entry)
 
@@ -218,6 +238,6 @@ class _Session:
                 out = transform.table(scope, [obj], meta, time.time(), self.x.info, header=header)
             else:
                 out = transform.partial(obj)
-            return codec.encode(out)
+            return self._encode(out)
 
         return render

@@ -87,7 +87,8 @@ class Filters:
         return answer
 
     def _failure(self, x: Exchange, error: ApiError) -> Response:
-        return answers.error(error, x.request.headers.get("accept", ""))
+        builtin = x.scope is None or not x.scope.custom
+        return answers.error(error, x.request.headers.get("accept", ""), protobuf=builtin)
 
     def _record(self, x: Exchange, answer: Answer, started: float) -> None:
         info = x.info
