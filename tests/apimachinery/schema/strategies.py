@@ -51,7 +51,17 @@ _scalars = st.one_of(
     _some(_numbers).map(lambda rest: {"type": "number", **rest}),
     _some({**_flags, "default": st.booleans()}).map(lambda rest: {"type": "boolean", **rest}),
     st.just({"x-kubernetes-int-or-string": True}),
+    st.just({"x-kubernetes-int-or-string": True, "anyOf": [{"type": "integer"}, {"type": "string"}]}),
+    st.sampled_from([{"minLength": 1}, {"enum": ["a"]}]).map(
+        lambda one: {"type": "string", "oneOf": [one, {"maxLength": 1}]}
+    ),
     st.just({"x-kubernetes-preserve-unknown-fields": True}),
+)
+
+
+_required = st.lists(st.sampled_from(NAMES), min_size=1, max_size=2, unique=True).map(lambda names: {"required": names})
+_presence = _required | st.lists(_required, min_size=1, max_size=2).flatmap(
+    lambda schemas: st.sampled_from([{"anyOf": schemas}, {"oneOf": schemas}, {"not": schemas[0]}, {"allOf": schemas}])
 )
 
 
@@ -63,7 +73,10 @@ def _containers(inner: st.SearchStrategy[Schema]) -> st.SearchStrategy[Schema]:
             "required": st.lists(st.sampled_from(NAMES), max_size=2, unique=True),
             "minProperties": st.integers(0, 1),
             "x-kubernetes-preserve-unknown-fields": st.just(True),
-            "not": st.just({"required": ["d"]}),
+            "not": _presence | st.just({"properties": {"a": {"enum": [0]}}}),
+            "oneOf": st.lists(_presence, min_size=1, max_size=3),
+            "anyOf": st.lists(_presence | st.just({"properties": {"a": {"minLength": 1}}}), min_size=1, max_size=2),
+            "allOf": st.lists(_presence, min_size=1, max_size=2),
         }
     )
     maps = st.fixed_dictionaries(

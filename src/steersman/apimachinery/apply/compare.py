@@ -14,7 +14,8 @@ from typing import Any, Final
 import orjson
 
 from steersman.apimachinery.apply import path as paths
-from steersman.apimachinery.apply.fieldset import EMPTY, FieldSet, Node, canonical, insert
+from steersman.apimachinery.apply.fieldset import EMPTY, FieldSet, Node, canonical, graft, in_order, insert
+from steersman.apimachinery.apply.path import SELF
 from steersman.apimachinery.apply.typed import Atom, ListAtom, MapAtom, TypeView
 
 ABSENT: Final = object()
@@ -64,57 +65,51 @@ def equal(a: Any, b: Any) -> bool:
 
 
 class _Walker:
-    __slots__ = ("added", "modified", "path", "removed")
+    __slots__ = ("added", "finished", "modified", "path", "removed")
 
     def __init__(self) -> None:
         self.added: Node = {}
         self.modified: Node = {}
         self.removed: Node = {}
+        self.finished: set[int] = set()
         self.path: list[str] = []
 
     def result(self) -> Comparison:
-        return Comparison(*(FieldSet(canonical(t)) if t else EMPTY for t in (self.added, self.modified, self.removed)))
+        trees = (self.added, self.modified, self.removed)
+        return Comparison(*(FieldSet(canonical(tree, self.finished)) if tree else EMPTY for tree in trees))
 
     def visit(self, atom: Atom, old: Any, new: Any) -> None:
         """Compares two values of one type; one of them may be ABSENT."""
         if new is ABSENT:
-            leaf = self.part(atom, atom.select(old), old, new)
+            self.put(self.removed, whole(atom, old))
         elif old is ABSENT:
-            leaf = self.part(atom, atom.select(new), old, new)
+            self.put(self.added, whole(atom, new))
         else:
             before, after = atom.select(old), atom.select(new)
-            leaf = self.part(atom, after, old, new)
+            self.part(after, old, new)
             if before is not after:
-                self.part(atom, before, old, new)
-        if not leaf:
-            if old is ABSENT:
-                insert(self.added, self.path)
-            elif new is ABSENT:
-                insert(self.removed, self.path)
+                self.part(before, old, new)
 
-    def part(self, atom: Atom, part: Atom | ListAtom | MapAtom | None, old: Any, new: Any) -> bool:
-        """Compares as the selected kind of value; true if the value was taken as one leaf."""
+    def put(self, tree: Node, node: Node) -> None:
+        """Puts a node that is in canonical form where the walker is."""
+        if found := graft(tree, self.path, node):
+            self.finished.add(id(found))
+
+    def part(self, part: Atom | ListAtom | MapAtom | None, old: Any, new: Any) -> None:
+        """Compares two values as the selected kind of value."""
         if isinstance(part, MapAtom):
             before = old if isinstance(old, dict) else None
             after = new if isinstance(new, dict) else None
             if not part.atomic and (before or after):
                 self.maps(part, before or {}, after or {})
-                return False
+                return
         elif isinstance(part, ListAtom):
             items_before = old if isinstance(old, list) else None
             items_after = new if isinstance(new, list) else None
             if not part.atomic and (items_before or items_after):
                 self.lists(part, items_before or [], items_after or [])
-                return False
-        self.leaf(old, new)
-        return True
-
-    def leaf(self, old: Any, new: Any) -> None:
-        if old is ABSENT:
-            insert(self.added, self.path)
-        elif new is ABSENT:
-            insert(self.removed, self.path)
-        elif not (old is new or equal(old, new)):
+                return
+        if not (old is new or equal(old, new)):
             insert(self.modified, self.path)
 
     def maps(self, atom: MapAtom, old: dict[str, Any], new: dict[str, Any]) -> None:
@@ -158,6 +153,39 @@ class _Walker:
             if before:
                 self.child(element, atom.items, before[0], ABSENT)
             insert(self.added, [*self.path, element])
+
+
+def whole(atom: Atom, value: Any) -> Node:
+    """The node of a value that is there only once: it and all below it, in canonical form."""
+    kind = type(value)
+    if kind is dict:
+        part = atom.select(value)
+        if value and isinstance(part, MapAtom) and not part.atomic:
+            return _whole_map(part, value)
+    elif kind is list:
+        part = atom.select(value)
+        if value and isinstance(part, ListAtom) and not part.atomic:
+            return _whole_list(part, value)
+    return {}
+
+
+def _whole_map(atom: MapAtom, value: dict[str, Any]) -> Node:
+    node: Node = {SELF: {}}
+    fields, items = atom.fields, atom.items
+    for name in sorted(value):
+        child = fields.get(name) or items
+        if child is not None:
+            item = value[name]
+            node["f:" + name] = whole(child, item) if type(item) in (dict, list) else {}
+    return node if len(node) > 1 else {}
+
+
+def _whole_list(atom: ListAtom, value: list[Any]) -> Node:
+    node: Node = {
+        element: whole(atom.items, items[0]) if len(items) == 1 else {}
+        for element, items in _by_element(atom, value).items()
+    }
+    return in_order({SELF: {}, **node}) if node else {}
 
 
 def _same(atom: Atom, old: Any, new: Any) -> bool:

@@ -9,7 +9,7 @@ Source: structured-merge-diff `fieldpath/set.go` (algebra) and `fieldpath/serial
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Container, Iterable, Iterator, Sequence
 from typing import Any, TypeAlias
 
 from steersman.apimachinery.apply import path as paths
@@ -139,18 +139,35 @@ def insert(tree: Node, path: Sequence[str]) -> None:
         node[SELF] = _MEMBER
 
 
-def canonical(tree: Node) -> Node:
-    """The same tree with its keys in upstream's order at every level; the tree itself if they are already."""
-    changed = False
-    out: Node = {}
+def graft(tree: Node, path: Sequence[str], node: Node) -> Node:
+    """Adds a path to a tree that is being built, with all that is below it; returns the node that is there then."""
+    insert(tree, path)
+    for element in path[:-1]:
+        tree = tree[element]
+    if node:
+        tree[path[-1]] = union(node, tree[path[-1]])
+    found: Node = tree[path[-1]]
+    return found
+
+
+def canonical(tree: Node, finished: Container[int] = ()) -> Node:
+    """The same tree with its keys in upstream's order at every level; the tree itself if they are already.
+
+    Nodes whose id() is among `finished` are known to be.
+    """
+    out: Node | None = None
     for element, node in tree.items():
-        ordered = canonical(node) if node else node
-        changed = changed or ordered is not node
-        out[element] = ordered
-    return _ordered(out if changed else tree)
+        if node and id(node) not in finished:
+            ordered = canonical(node, finished)
+            if ordered is not node:
+                if out is None:
+                    out = dict(tree)
+                out[element] = ordered
+    return in_order(tree if out is None else out)
 
 
-def _ordered(tree: Node) -> Node:
+def in_order(tree: Node) -> Node:
+    """The node with its keys in upstream's order; what is below is left as it is."""
     if len(tree) < 2:
         return tree
     given = list(tree)
@@ -182,13 +199,13 @@ def union(a: Node, b: Node) -> Node:
             out[element] = merged
     if out is None:
         return a
-    return _ordered(out) if grown else out
+    return in_order(out) if grown else out
 
 
 def intersection(a: Node, b: Node) -> Node:
     """What both nodes have below them."""
     if len(b) < len(a):
-        return _ordered(intersection(b, a))
+        return in_order(intersection(b, a))
     out: Node = {}
     for element, mine in a.items():
         theirs = b.get(element)

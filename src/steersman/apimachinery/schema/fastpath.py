@@ -6,7 +6,8 @@ list. It answers True only when `check`, `list_types` and `embedded` would find 
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import fields
 from operator import itemgetter
 from typing import Any
 
@@ -17,6 +18,7 @@ from steersman.apimachinery.schema.list_types import list_errors
 from steersman.apimachinery.schema.structural import INT64_MAX, INT64_MIN, Node
 
 _MISSING = object()
+_EMPTY = Node()
 _SIMPLE_TYPES = {"string": "str", "boolean": "bool", "object": "dict", "array": "list"}
 
 
@@ -68,9 +70,8 @@ class _Writer:
             lines.extend((f"{indent}if {condition}:", f"{indent}    return False"))
 
         kinds = self._type_lines(node, var, indent, lines)
-        if node.any_of or node.one_of or node.all_of or node.negated is not None:
-            judge = self._constant("c", _junctors_only(node))
-            fail_if(f"not {judge}({var})")
+        for condition in self._junctor_conditions(node, var, kinds):
+            fail_if(condition)
         if "str" in kinds:
             condition = self._string_condition(node, var)
             if condition:
@@ -88,6 +89,30 @@ class _Writer:
             lines += self._guarded("dict", kinds, var, indent, self._dict_lines(node, var))
         return lines
 
+    def _junctor_conditions(self, node: Node, var: str, kinds: set[str]) -> Iterator[str]:
+        """What must not hold of the schemas in allOf, anyOf, oneOf and not.
+
+        A generated test may refuse what the exact judge lets pass, so that only the judge decides where a failure of
+        one of them would be a success of the whole.
+        """
+        yield from (f"not {self.function(each)}({var})" for each in node.all_of)
+        if node.any_of and not all(map(_only_types, node.any_of)):
+            yield " and ".join(f"not {self.function(each)}({var})" for each in node.any_of)
+        elif node.any_of and not kinds <= set().union(*(_kinds(each.types) for each in node.any_of)):
+            yield f"not {self._constant('c', _exact_judge(Node(any_of=node.any_of)))}({var})"
+        if node.one_of or node.negated is not None:
+            if all(map(_only_required, [*node.one_of, *([node.negated] if node.negated else [])])):
+                yield from self._exact_conditions(node, var)
+            else:
+                judge = _exact_judge(Node(one_of=node.one_of, negated=node.negated))
+                yield f"not {self._constant('c', judge)}({var})"
+
+    def _exact_conditions(self, node: Node, var: str) -> Iterator[str]:
+        if node.one_of:
+            yield f"{' + '.join(f'{self.function(each)}({var})' for each in node.one_of)} != 1"
+        if node.negated is not None:
+            yield f"{self.function(node.negated)}({var})"
+
     def _type_lines(self, node: Node, var: str, indent: str, lines: list[str]) -> set[str]:
         """Write the type test; the Python types that may follow."""
         types = node.types
@@ -98,11 +123,7 @@ class _Writer:
             lines.extend((f"{indent}if type({var}) is int and not {INT64_MIN} <= {var} <= {INT64_MAX}:",))
             lines.append(f"{indent}    return False")
             return {"str", "int", "float", "bool", "list", "dict"}
-        kinds: set[str] = set()
-        for name in types:
-            kinds |= {_SIMPLE_TYPES[name]} if name in _SIMPLE_TYPES else set()
-            kinds |= {"int"} if name in ("integer", "number") else set()
-            kinds |= {"float"} if name == "number" else set()
+        kinds = _kinds(types)
         if len(kinds) == 1:
             test = f"type({var}) is not {next(iter(kinds))}"
         else:
@@ -208,6 +229,35 @@ class _Writer:
         return [*lines, "    return False"]
 
 
+def _kinds(types: Iterable[str]) -> set[str]:
+    """The Python types of values that are surely of one of the types."""
+    kinds: set[str] = set()
+    for name in types:
+        kinds |= {_SIMPLE_TYPES[name]} if name in _SIMPLE_TYPES else set()
+        kinds |= {"int"} if name in ("integer", "number") else set()
+        kinds |= {"float"} if name == "number" else set()
+    return kinds
+
+
+def _says_no_more_than(node: Node, *names: str) -> bool:
+    return all(
+        getattr(node, each.name) == getattr(_EMPTY, each.name) for each in fields(Node) if each.name not in names
+    )
+
+
+def _only_types(node: Node) -> bool:
+    """Whether a schema says nothing but a type, as those do that stand below x-kubernetes-int-or-string."""
+    return bool(node.types) and _says_no_more_than(node, "type", "types")
+
+
+def _only_required(node: Node) -> bool:
+    """Whether a schema is about fields being there, and nothing else: its generated test is exact."""
+    below = [*node.all_of, *node.any_of, *node.one_of, *([node.negated] if node.negated else [])]
+    return _says_no_more_than(node, "required", "all_of", "any_of", "one_of", "negated") and all(
+        map(_only_required, below)
+    )
+
+
 def _plain(bound: float) -> bool:
     """Whether a bound compares alike with integers and floats."""
     return bound.is_integer() and INT64_MIN <= bound <= INT64_MAX
@@ -226,9 +276,8 @@ def _enum_judge(node: Node) -> Callable[[Any], bool]:
     return lambda value: not Checker().check(only, value).errors
 
 
-def _junctors_only(node: Node) -> Callable[[Any], bool]:
-    only = Node(any_of=node.any_of, one_of=node.one_of, all_of=node.all_of, negated=node.negated)
-    return lambda value: not Checker().check(only, value).errors
+def _exact_judge(node: Node) -> Callable[[Any], bool]:
+    return lambda value: not Checker().check(node, value).errors
 
 
 def _unique_judge(items: list[Any]) -> bool:
