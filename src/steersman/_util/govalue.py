@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import Any
 
 from steersman._util.gotext import format_float, quote
@@ -16,6 +17,15 @@ _TYPES = {
 }
 
 
+@dataclass(frozen=True, slots=True)
+class Foreign:
+    """A value of a Go type that is none of JSON's, as %T, %v and %#v print it."""
+
+    type: str
+    text: str
+    literal: str
+
+
 def plain(value: Any) -> str:
     """A JSON value as %v prints it: `map[a:1 b:[x y]]`, `<nil>`."""
     if isinstance(value, dict):
@@ -24,6 +34,8 @@ def plain(value: Any) -> str:
         return "[" + " ".join(map(plain, value)) + "]"
     if value is None:
         return "<nil>"
+    if isinstance(value, Foreign):
+        return value.text
     if isinstance(value, bool):
         return "true" if value else "false"
     return format_float(value) if isinstance(value, float) else str(value)
@@ -38,9 +50,11 @@ def literal(value: Any) -> str:
         return "[]interface {}{" + ", ".join(map(literal, value)) + "}"
     if value is None:
         return "interface {}(nil)"
+    if isinstance(value, Foreign):
+        return value.literal
     return quote(value) if isinstance(value, str) else plain(value)
 
 
 def type_name(value: Any) -> str:
     """The Go type of a decoded JSON value, as %T prints it."""
-    return _TYPES.get(type(value), "<nil>")
+    return value.type if isinstance(value, Foreign) else _TYPES.get(type(value), "<nil>")

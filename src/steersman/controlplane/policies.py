@@ -80,15 +80,21 @@ class PolicyStatus:
 
         found: dict[GroupVersionKind, ResourceScope] = {}
 
-        def resolve(group: str, version: str, resource: str) -> GroupVersionKind | None:
-            scope = self._catalog.look_up(group, version, resource)
-            if scope is None:
-                return None
-            found[scope.gvk] = scope
-            return scope.gvk
+        def resolve(group: str, version: str, resource: str) -> list[GroupVersionKind]:
+            scopes = self._served(group, version, resource.lower())
+            found.update((scope.gvk, scope) for scope in scopes)
+            return [scope.gvk for scope in scopes]
 
         typed = [Typed(kind, _declaration(found[kind])) for kind in types_to_check(spec, resolve)]
         return expression_warnings(spec, typed, self._parameters(spec.get("paramKind"))) if typed else []
+
+    def _served(self, group: str, version: str, name: str) -> list[ResourceScope]:
+        """The resources of a name, plural or singular."""
+        if group:
+            scopes = self._catalog.in_version(group, version)
+        else:
+            scopes = [scope for scope in self._catalog.scopes() if scope.gvr.version == version]
+        return [scope for scope in scopes if scope.stored and name in (scope.resource, scope.singular)]
 
     def _parameters(self, kind: dict[str, str] | None) -> Decl | None:
         if kind is None:

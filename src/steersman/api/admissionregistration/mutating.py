@@ -34,6 +34,7 @@ from steersman.apimachinery.apply.merge import merge
 from steersman.apimachinery.apply.typed import Atom, TypeView
 from steersman.apimachinery.apply.validate import validate
 from steersman.apimachinery.errors import ApiError
+from steersman.apimachinery.gvk import split_api_version
 from steersman.apimachinery.patch import json_patch as patching
 
 
@@ -49,10 +50,10 @@ class Mutation:
     merges: bool
     composition: Composition
 
-    def made(self, variables: AdmissionVariables, view: TypeView) -> Object:
+    def made(self, variables: AdmissionVariables, view: TypeView | None) -> Object:
         """What becomes of the object; it may share structure with it. Raises MutationError.
 
-        `view` is how objects of the kind merge.
+        `view` is how objects of the kind merge, None if that is not known.
         """
         obj: Object = variables.object
         built = self._evaluate(variables)
@@ -111,10 +112,14 @@ def _patched(obj: Object, operations: list[dict[str, Any]]) -> Object:
     return patched if isinstance(patched, dict) else {}
 
 
-def _merged(obj: Object, configuration: Object, view: TypeView) -> Object:
+def _merged(obj: Object, configuration: Object, view: TypeView | None) -> Object:
     """The object with all that an apply configuration sets."""
     patch = {**configuration, "apiVersion": obj.get("apiVersion"), "kind": obj.get("kind")}
     failed = "error applying patch: "
+    if view is None:
+        group, version = split_api_version(obj["apiVersion"])
+        why = f"no corresponding type for {group}/{version}, Kind={obj['kind']}"
+        raise MutationError(f"{failed}failed to convert patch object to typed object: {why}")
     if wrong := validate(view, patch):
         raise MutationError(f"{failed}failed to convert patch object to typed object: {wrong}")
     if atomics := _atomics(view.root, patch, []):

@@ -11,6 +11,7 @@ from collections.abc import Sequence
 from typing import Any, Final
 
 from steersman._util.gotext import quote
+from steersman._util.govalue import Foreign
 from steersman.apimachinery.schema.cel import types as t
 from steersman.apimachinery.schema.cel.errors import CelError
 from steersman.apimachinery.schema.cel.library.standard import to_text
@@ -36,6 +37,7 @@ PATCH_FUNCTIONS: Final = frozenset({"jsonpatch.escapeKey"})
 _EXACT = 2**53 - 1
 _NO_EXPONENT = 10**21
 _TEXT = Field(t.STRING, "string")
+_NULL = Foreign("structpb.NullValue", "NULL_VALUE", "0")
 
 
 class PatchError(Exception):
@@ -168,7 +170,9 @@ def _field(key: str, value: Any) -> Any:
 
 
 def _plain(value: Any) -> Any:
-    """A value as it stands in an object: integers stay what they are."""
+    """A value as it stands in an object: integers stay what they are, and null fits no field."""
+    if value is None:
+        return _NULL
     if isinstance(value, ObjectPart):
         return {key: _field(key, item) for key, item in value.fields.items()}
     if is_list(value):

@@ -27,8 +27,8 @@ from steersman.apimachinery.schema.structural import read_schema
 
 _MAX_TYPES = 10
 _REFERENCE = "#/components/schemas/"
-Resolve = Callable[[str, str, str], GroupVersionKind | None]
-"""The kind of a group, version and resource; None for one that is not served."""
+Resolve = Callable[[str, str, str], Sequence[GroupVersionKind]]
+"""The kinds that a group, version and resource stand for; "" is any group, as discovery's clients have it."""
 
 
 class Typed(NamedTuple):
@@ -74,13 +74,11 @@ def types_to_check(spec: Mapping[str, Any], resolve: Resolve) -> list[GroupVersi
     """The kinds that a policy's rules name, without wildcards: at most ten of a rule, in order."""
     found: set[GroupVersionKind] = set()
     for rule in (spec.get("matchConstraints") or {}).get("resourceRules") or ():
-        kinds = []
+        kinds: list[GroupVersionKind] = []
         for coordinates in _named(rule):
-            kind = resolve(*coordinates)
-            if kind is not None:
-                kinds.append(kind)
-            if len(kinds) == _MAX_TYPES:
-                return sorted(found.union(kinds))
+            kinds += resolve(*coordinates)
+            if len(kinds) >= _MAX_TYPES:
+                return sorted(found.union(kinds[:_MAX_TYPES]))
         found.update(kinds)
     return sorted(found)
 

@@ -12,6 +12,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
+from steersman._util.govalue import Foreign
 from steersman.apimachinery.apply import path as paths
 
 UNTYPED, NUMERIC, STRING, BOOLEAN = "untyped", "numeric", "string", "boolean"
@@ -41,7 +42,7 @@ class Atom:
         elif isinstance(value, list):
             if self.list is not None:
                 return self.list
-        elif value is not None and self.scalar is not None:
+        elif value is not None and self.scalar is not None and value.__class__ is not Foreign:
             return self
         return self.map or (self if self.scalar is not None else self.list)
 
@@ -75,7 +76,7 @@ class ListAtom:
             raise paths.PathError("associative list without keys has an element that's a map type")
         if isinstance(item, list):
             raise paths.PathError("not supported: associative list with lists as elements")
-        if item is None:
+        if item is None or item.__class__ is Foreign:
             raise paths.PathError("associative list without keys has an element that's an explicit null")
         return paths.value(item)
 

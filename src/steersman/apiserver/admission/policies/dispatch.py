@@ -13,7 +13,6 @@ from steersman.api.admissionregistration.webhook_configuration import UNSEEN
 from steersman.apimachinery.errors import ApiError, Forbidden, forbidden, not_found
 from steersman.apiserver.admission.chain import Attributes
 from steersman.apiserver.admission.conditions import request_namespace
-from steersman.apiserver.admission.matching import is_exempt
 from steersman.apiserver.admission.policies.criteria import Matcher
 from steersman.apiserver.admission.policies.params import ParamError, collect_params, param_scope
 from steersman.apiserver.admission.policies.source import Binding, Policy
@@ -25,6 +24,13 @@ from steersman.apiserver.strategy import Object
 from steersman.apiserver.watchcache import ResourceCache
 
 Compiled = TypeVar("Compiled")
+_POLICIES = (
+    "mutatingadmissionpolicies",
+    "mutatingadmissionpolicybindings",
+    "validatingadmissionpolicies",
+    "validatingadmissionpolicybindings",
+)
+_UNSEEN = UNSEEN | {("admissionregistration.k8s.io", resource) for resource in _POLICIES}
 
 
 @dataclass(frozen=True, slots=True)
@@ -96,8 +102,8 @@ class Dispatcher:
 
 
 def is_unseen(scope: ResourceScope) -> bool:
-    """Whether no policy is ever asked about a resource."""
-    return is_exempt(scope) or (scope.group, scope.resource) in UNSEEN
+    """Whether no policy is ever asked about a resource: policies can always be repaired."""
+    return (scope.group, scope.resource) in _UNSEEN
 
 
 async def versioned(

@@ -9,6 +9,7 @@ from dataclasses import dataclass, field
 
 from steersman._util.gotext import quote
 from steersman.api.admissionregistration.mutating import Mutation, MutationError, Mutator
+from steersman.apimachinery.apply.typed import TypeView
 from steersman.apimachinery.codec import json as codec
 from steersman.apimachinery.errors import ApiError, BadRequest, internal
 from steersman.apimachinery.go_values import DecodeError
@@ -88,6 +89,7 @@ class _Round:
         assert isinstance(notes, _Notes)
         self._notes = notes
         self._errors: list[tuple[str, str]] = []
+        self._changed = False
 
     async def run(self, invocations: list[Invocation[Mutator]]) -> list[tuple[str, str]]:
         """What went wrong, each with the reason to answer."""
@@ -97,6 +99,10 @@ class _Round:
         for invocation in invocations:
             for params in invocation.params:
                 await self._invoke(invocation, params, namespace)
+        if self._changed:
+            # Whoever was applied in this round is applied again, too: its own change counts.
+            self._notes.object_changed()
+            self._round.wanted = True
         self._notes.left = codec.encode(self._attributes.obj)
         return self._errors
 
@@ -120,7 +126,6 @@ class _Round:
                 self._failed(policy, invocation.binding, str(error))
         if codec.encode(self._attributes.obj) != before:
             self._notes.object_changed()
-            self._round.wanted = True
         if mutator.again:
             self._notes.applied.add(key)
 
@@ -145,10 +150,15 @@ class _Round:
         attributes = self._attributes
         form: Form = attributes.rules if attributes.kind is not None else scope.strategy
         variables = await self._variables(scope, params, namespace)
-        made = mutation.made(variables, form.type_view)
+        made = mutation.made(variables, _view(attributes, form))
+        self._changed = True
         if made is variables.object:
             return
-        obj = _completed(made, form, custom=scope.custom and attributes.kind is None, strict=not mutation.merges)
+        custom = scope.custom and attributes.kind is None
+        if not custom:
+            kind = attributes.kind or scope.gvk
+            made = {**made, "apiVersion": kind.api_version, "kind": kind.kind}
+        obj = _completed(made, form, custom=custom, strict=not mutation.merges)
         if attributes.kind is None:
             converted = await convert(obj, scope, attributes.scope)
             assert converted is not None
@@ -160,6 +170,12 @@ class _Round:
         if not policy.ignores_failures:
             words = f"policy '{policy.name}' with binding '{binding.name}' denied request: {why}"
             self._errors.append((words, "Invalid"))
+
+
+def _view(attributes: Attributes, form: Form) -> TypeView | None:
+    """How objects of the request's kind merge: known for kinds of the resource's own group and version."""
+    kind, resource = attributes.gvk, attributes.scope.gvr
+    return form.type_view if (kind.group, kind.version) == (resource.group, resource.version) else None
 
 
 def _completed(made: Object, form: Form, *, custom: bool, strict: bool) -> Object:
@@ -176,7 +192,8 @@ def _completed(made: Object, form: Form, *, custom: bool, strict: bool) -> Objec
         else:
             obj, unknown = form.decode(obj)
             if unknown and strict:
-                raise internal(f"strict decoding error: {', '.join(unknown)}")
+                problems = ", ".join(f"unknown field {quote(path)}" for path in unknown)
+                raise internal(f"strict decoding error: {problems}")
         form.default(obj)
     except DecodeError as error:
         raise internal(str(error)) from None
