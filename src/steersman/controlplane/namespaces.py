@@ -8,7 +8,7 @@ from __future__ import annotations
 import asyncio
 import logging
 from collections import Counter
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from datetime import UTC, datetime
 from typing import Any
 
@@ -67,13 +67,18 @@ class NamespaceController:
 
     async def _attempt(self, name: str) -> bool:
         """One pass; True when the namespace is gone."""
+        failures = []
         for scope in self._scopes(name):
-            await self._delete_all(scope, name)
+            try:
+                await self._delete_all(scope, name)
+            except (ApiError, ClientError) as error:
+                # What cannot be deleted, for a broken webhook perhaps, holds up nothing else.
+                failures.append(str(error))
         remaining = list(self._scopes(name))
         try:
             namespace = await self._client.get(NAMESPACE, name)
             if remaining:
-                await self._report(namespace, remaining)
+                await self._report(namespace, remaining, failures)
                 return False
             await self._finalize(namespace)
         except NotFound:
@@ -83,12 +88,14 @@ class NamespaceController:
         return True
 
     def _scopes(self, namespace: str) -> Iterable[ResourceScope]:
-        """The resources that hold objects in the namespace, each in one version."""
-        seen = set()
+        """The resources that hold objects in the namespace, each in one version: the stored one, if it is served."""
+        found: dict[bytes, ResourceScope] = {}
         for scope in self._core.catalog.scopes():
-            if scope.namespaced and scope.cache.prefix not in seen and scope.cache.select(namespace):
-                seen.add(scope.cache.prefix)
-                yield scope
+            if scope.namespaced and scope.cache.select(namespace):
+                known = found.get(scope.cache.prefix)
+                if known is None or (scope.view.is_stored and not known.view.is_stored):
+                    found[scope.cache.prefix] = scope
+        return found.values()
 
     async def _delete_all(self, scope: ResourceScope, namespace: str) -> None:
         base = f"/apis/{scope.group}" if scope.group else "/api"
@@ -104,11 +111,11 @@ class NamespaceController:
         body = {**namespace, "spec": {**namespace["spec"], "finalizers": left}}
         await self._client.rest.json("PUT", f"/api/v1/namespaces/{name}/finalize", body=body)
 
-    async def _report(self, namespace: Object, remaining: list[ResourceScope]) -> None:
+    async def _report(self, namespace: Object, remaining: list[ResourceScope], failures: Sequence[str]) -> None:
         """Say in the namespace's conditions what it waits for."""
         name = namespace["metadata"]["name"]
         now = datetime.now(UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
-        wanted = _conditions(name, remaining)
+        wanted = _conditions(name, remaining, failures)
         status = namespace.get("status") or {}
         present = {condition["type"]: condition for condition in status.get("conditions") or ()}
         conditions = []
@@ -120,7 +127,7 @@ class NamespaceController:
             await self._client.update_status({**namespace, "status": {**status, "conditions": conditions}})
 
 
-def _conditions(namespace: str, remaining: list[ResourceScope]) -> list[dict[str, str]]:
+def _conditions(namespace: str, remaining: list[ResourceScope], failures: Sequence[str]) -> list[dict[str, str]]:
     counts, finalizers = [], Counter[str]()
     for scope in remaining:
         keys = scope.cache.select(namespace)
@@ -135,12 +142,7 @@ def _conditions(namespace: str, remaining: list[ResourceScope]) -> list[dict[str
             "ParsedGroupVersions",
             "All legacy kube types successfully parsed",
         ),
-        _condition(
-            "DeletionContentFailure",
-            False,
-            "ContentDeleted",
-            "All content successfully deleted, may be waiting on finalization",
-        ),
+        _content_condition(failures),
         _condition(
             "ContentRemaining",
             True,
@@ -156,6 +158,14 @@ def _conditions(namespace: str, remaining: list[ResourceScope]) -> list[dict[str
         message = "All content-preserving finalizers finished"
         found.append(_condition("FinalizersRemaining", False, "ContentHasNoFinalizers", message))
     return found
+
+
+def _content_condition(failures: Sequence[str]) -> dict[str, str]:
+    if failures:
+        message = f"Failed to delete all resource types, {len(failures)} remaining: {', '.join(failures)}"
+        return _condition("DeletionContentFailure", True, "ContentDeletionFailed", message)
+    message = "All content successfully deleted, may be waiting on finalization"
+    return _condition("DeletionContentFailure", False, "ContentDeleted", message)
 
 
 def _condition(kind: str, status: bool, reason: str, message: str) -> dict[str, str]:

@@ -403,3 +403,35 @@ async def test_objects_of_an_old_storage_version_are_converted_from_it(
 
     assert written.body["spec"] == {"replicas": 5}
     assert (await apiserver.request("GET", f"{V2}/a")).body["spec"] == {"replicas": 5}
+
+
+async def test_a_namespace_is_emptied_of_all_but_what_a_broken_webhook_holds(
+    apiserver: RunningServer, converter: Converter
+) -> None:
+    await define(apiserver, converter.client_config)
+    versions = [version("v1", "size", served=False), version("v2", "replicas", storage=True)]
+    space, widgets = "/api/v1/namespaces/n", "/apis/test.example.com/{}/namespaces/n/widgets"
+    await apiserver.request("POST", "/api/v1/namespaces", {"metadata": {"name": "n"}})
+    body = {"apiVersion": "test.example.com/v1", "kind": "Widget", "metadata": {"name": "a"}, "spec": {"size": 1}}
+    assert (await apiserver.request("POST", widgets.format("v1"), body)).status == 201
+    await apiserver.request("PATCH", CRD, {"spec": {"versions": versions}}, headers=MERGE)
+    config_map = {"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "c"}}
+    await apiserver.request("POST", f"{space}/configmaps", config_map)
+    converter.refused = {"a"}
+    collection = "/api/v1/namespaces?watch=1&fieldSelector=metadata.name%3Dn"
+    failing: Object = {}
+
+    async with asyncio.timeout(10), apiserver.session() as session, session.get(collection) as response:
+        assert (await apiserver.request("DELETE", space)).status == 200
+        async for line in response.content:
+            event = json.loads(line)
+            conditions = {each["type"]: each for each in event["object"]["status"].get("conditions", ())}
+            failing = conditions.get("NamespaceDeletionContentFailure", failing)
+            if failing and converter.refused:
+                assert failing["status"] == "True"
+                assert "cannot convert a" in failing["message"]
+                assert (await apiserver.request("GET", f"{space}/configmaps/c")).status == 404
+                converter.refused = set()
+            if event["type"] == "DELETED":
+                break
+    assert failing
