@@ -11,6 +11,7 @@ from urllib.parse import quote
 from steersman.api import kinds
 from steersman.apimachinery.errors import NotFound
 from steersman.apimachinery.gvk import GroupVersionKind, split_api_version
+from steersman.apiserver.admission.policies.params import scope_of_kind
 from steersman.apiserver.core import Core
 from steersman.apiserver.scope import ResourceScope
 from steersman.apiserver.watchcache import Change
@@ -100,8 +101,7 @@ class PolicyStatus:
         if kind is None:
             return None
         group, version = split_api_version(kind.get("apiVersion") or "")
-        scopes = self._catalog.in_version(group, version)
-        scope = next((scope for scope in scopes if scope.kind == kind.get("kind")), None)
+        scope = scope_of_kind(self._catalog, GroupVersionKind(group, version, kind.get("kind") or ""))
         return None if scope is None else _declaration(scope)
 
 

@@ -11,9 +11,10 @@ from dataclasses import dataclass
 
 from steersman.apimachinery import field_errors as fe
 from steersman.apimachinery.errors import invalid
-from steersman.apimachinery.gvk import split_api_version
+from steersman.apimachinery.gvk import GroupVersionKind, split_api_version
 from steersman.apiserver import rest
 from steersman.apiserver.admission.chain import Attributes
+from steersman.apiserver.admission.policies.params import scope_of_kind
 from steersman.apiserver.authn.user import UserInfo
 from steersman.apiserver.authz import attributes as authz
 from steersman.apiserver.authz.escalation import may_do_everything
@@ -119,10 +120,8 @@ class ParameterAccess:
             group, version = split_api_version(kind.get("apiVersion") or "")
         except ValueError:
             return "*", "*", "*", False
-        for scope in self._catalog.in_version(group, version):
-            if scope.kind == kind.get("kind"):
-                return group, version, scope.resource, True
-        return group, version, "*", False
+        scope = scope_of_kind(self._catalog, GroupVersionKind(group, version, kind.get("kind") or ""))
+        return group, version, "*" if scope is None else scope.resource, scope is not None
 
 
 def _spec(obj: Object) -> Object:

@@ -157,6 +157,9 @@ class _Round:
         custom = scope.custom and attributes.kind is None
         if not custom:
             kind = attributes.kind or scope.gvk
+            if scope.custom:
+                # Upstream brings back what is of the resource's own group only.
+                raise MutationError(f"request to convert CR to an invalid group/version: {kind.api_version}")
             made = {**made, "apiVersion": kind.api_version, "kind": kind.kind}
         obj = _completed(made, form, custom=custom, strict=not mutation.merges)
         if attributes.kind is None:

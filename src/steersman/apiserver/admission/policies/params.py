@@ -8,7 +8,8 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from steersman.apimachinery.gvk import split_api_version
+from steersman.api import kinds
+from steersman.apimachinery.gvk import GroupVersionKind, split_api_version
 from steersman.apimachinery.selectors import from_object
 from steersman.apiserver.catalog import Catalog
 from steersman.apiserver.scope import ResourceScope
@@ -28,11 +29,21 @@ class ParamError(Exception):
 def param_scope(catalog: Catalog, kind: Mapping[str, str]) -> ResourceScope:
     """The resource that a paramKind names. Raises ParamError for one that is not served."""
     group, version = split_api_version(kind.get("apiVersion") or "")
-    for scope in catalog.in_version(group, version):
-        if scope.kind == kind.get("kind") and scope.stored:
-            return scope
-    shown = f"{group}/{version}, Kind={kind.get('kind')}"
-    raise ParamError(f"failed to find resource referenced by paramKind: '{shown}'")
+    gvk = GroupVersionKind(group, version, kind.get("kind") or "")
+    scope = scope_of_kind(catalog, gvk)
+    if scope is None or not scope.stored:
+        shown = f"{group}/{version}, Kind={gvk.kind}"
+        raise ParamError(f"failed to find resource referenced by paramKind: '{shown}'")
+    return scope
+
+
+def scope_of_kind(catalog: Catalog, gvk: GroupVersionKind) -> ResourceScope | None:
+    """The resource that serves a kind, None if there is none."""
+    try:
+        plural = kinds.builtin_kind(*gvk).plural
+    except KeyError:
+        return next((scope for scope in catalog.made() if scope.kind == gvk.kind and scope.gvk == gvk), None)
+    return catalog.look_up(gvk.group, gvk.version, plural)
 
 
 async def collect_params(
