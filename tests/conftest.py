@@ -151,11 +151,13 @@ async def running(
     store: str = "memory://",
     *,
     tls_context: SSLContext | None = None,
+    hollow_workloads: bool = False,
     **options: Any,
 ) -> AsyncIterator[RunningServer]:
     tls = tls_context or server_ssl_context(certificates.cert, certificates.key)
     config = ServerConfig(tls=tls, tokens=StaticTokens(TOKENS), **options)
-    async with await ControlPlane.start(store, config, root_ca=certificates.ca.cert) as plane:
+    started = ControlPlane.start(store, config, root_ca=certificates.ca.cert, hollow_workloads=hollow_workloads)
+    async with await started as plane:
         kubeconfig, ca_file = directory / "kubeconfig", directory / "ca.crt"
         ca_file.write_bytes(certificates.ca.cert)
         write_kubeconfig(kubeconfig, plane.url, certificates.ca.cert, "admintoken")

@@ -72,6 +72,11 @@ def add_parser(commands: argparse._SubParsersAction[argparse.ArgumentParser]) ->
     add("--disable-admission-plugins", default="", metavar="NAMES", help="plugins that are not to run")
     add("--enable-admission-plugins", default="", metavar="NAMES", help="plugins to run beside the default ones")
     add("--controllers", default="*", metavar="NAMES", help="controllers to run: *, names, or -name to leave one out")
+    add(
+        "--hollow-workloads",
+        action="store_true",
+        help="let Deployments, StatefulSets, DaemonSets, Jobs and Pods progress, although nothing runs",
+    )
     add("--max-requests-inflight", type=_count, default=400, metavar="N", help="reads at once; more get 429; 0: any")
     add(
         "--max-mutating-requests-inflight",
@@ -121,7 +126,9 @@ async def _serve(options: argparse.Namespace) -> int:
     except BaseException:
         await store.close()
         raise
-    plane = await ControlPlane.start(store, config, controllers=controllers, root_ca=ca)
+    plane = await ControlPlane.start(
+        store, config, controllers=controllers, root_ca=ca, hollow_workloads=options.hollow_workloads
+    )
     try:
         if options.kubeconfig:
             _write_kubeconfig(Path(options.kubeconfig), plane.url, ca, "" if options.insecure_http else token)

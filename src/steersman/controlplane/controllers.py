@@ -36,11 +36,20 @@ class Controller(Protocol):
 class Controllers:
     """Runs the controllers of the given names (None: all); one that fails is started again.
 
-    `root_ca` is the certificate (PEM) that clients verify the server with; without it, none is published.
+    `root_ca` is the certificate (PEM) that clients verify the server with; without it, none is published. With
+    `hollow_workloads` Deployments, Jobs, Pods and the like progress, too, although nothing runs.
     """
 
-    def __init__(self, server: APIServer, names: Sequence[str] | None = None, root_ca: bytes | None = None) -> None:
+    def __init__(
+        self,
+        server: APIServer,
+        names: Sequence[str] | None = None,
+        root_ca: bytes | None = None,
+        *,
+        hollow_workloads: bool = False,
+    ) -> None:
         self._server = server
+        self._hollow_workloads = hollow_workloads
         self._root_ca = root_ca
         self._names = CONTROLLERS if names is None else tuple(names)
         self._task: asyncio.Task[None] | None = None
@@ -61,6 +70,10 @@ class Controllers:
         transport = InProcessTransport(self._server, user)
         async with Client(transport=transport, field_manager="kube-controller-manager") as client:
             wanted = [controller for controller in self._all(client) if controller.name in self._names]
+            if self._hollow_workloads:
+                from steersman.controlplane.hollow import hollow_controllers
+
+                wanted += hollow_controllers(client, self._server.core)
             await asyncio.gather(*(self._keep(controller) for controller in wanted))
 
     def _all(self, client: Client) -> list[Controller]:

@@ -33,19 +33,21 @@ class ControlPlane:
         history: History | None = None,
         controllers: Sequence[str] | None = None,
         root_ca: bytes | None = None,
+        hollow_workloads: bool = False,
     ) -> ControlPlane:
         """Open the store, serve, and start the controllers (None: all). Raises StoreError, ListenError.
 
         A store that is open already is closed with the control plane, or when it cannot start.
 
-        `root_ca` (PEM) is what every namespace's kube-root-ca.crt holds; without it there are none.
+        `root_ca` (PEM) is what every namespace's kube-root-ca.crt holds; without it there are none. With
+        `hollow_workloads` Deployments, Jobs, Pods and the like progress although nothing runs.
         """
         async with AsyncExitStack() as stack:
             opened = await open_store(store, history=history) if isinstance(store, str) else store
             stack.push_async_callback(opened.close)
             server = await APIServer.start(opened, config or ServerConfig())
             stack.push_async_callback(server.stop, 0)
-            started = Controllers(server, controllers, root_ca)
+            started = Controllers(server, controllers, root_ca, hollow_workloads=hollow_workloads)
             started.start()
             stack.pop_all()
             return cls(opened, server, started)
