@@ -9,7 +9,7 @@ from steersman.apimachinery.schema.cel import types as t
 from steersman.apimachinery.schema.cel.ast import Call, Expr, Literal
 from steersman.apimachinery.schema.cel.codegen import ExpressionWriter, is_dyn
 from steersman.apimachinery.schema.cel.constants import constant_value, is_constant
-from steersman.apimachinery.schema.cel.costs import call_cost, regex_cost
+from steersman.apimachinery.schema.cel.costs import QUADRATIC, call_cost, regex_cost
 from steersman.apimachinery.schema.cel.dispatch import dispatcher
 from steersman.apimachinery.schema.cel.library import implementation
 from steersman.apimachinery.schema.cel.library.regex import compile_regex, find_all_with, find_with
@@ -63,7 +63,12 @@ class CallWriter(ExpressionWriter):
             args = [self.write_value(each) for each in exprs]
         self.raises = True
         function = implementation(expr.overloads[0]) if exact else dispatcher(expr.function, expr.target is not None)
-        result = self.let(f"{self.constant(function, 'F')}({', '.join(args)})")
+        invocation = f"{self.constant(function, 'F')}({', '.join(args)})"
+        if exact and expr.overloads[0] in QUADRATIC:
+            self.charge_call(expr, args, "None")
+            self.emit("if c > LIMIT: raise CostLimitExceeded()")
+            return Code(self.let(invocation), expr.type)
+        result = self.let(invocation)
         self.charge_call(expr, args, result)
         return Code(result, expr.type)
 
@@ -100,6 +105,9 @@ class CallWriter(ExpressionWriter):
             self.price(cost)
         else:
             self.price_text(f"{self.constant(cost, 'C')}({result}{''.join(f', {arg}' for arg in args)})")
+            if expr.type.kind not in _ONE_UNIT:
+                # what may be large is not made any larger beyond the limit
+                self.emit("if c > LIMIT: raise CostLimitExceeded()")
 
     # -- equality and order
 
@@ -179,6 +187,7 @@ class CallWriter(ExpressionWriter):
         if kinds <= {"string", "bytes"} and len(kinds) == 1 and not self.nulls:
             result = self.let(f"{left} + {right}")
             self.price_text(f"(len({result}) + 9) // 10")
+            self.emit("if c > LIMIT: raise CostLimitExceeded()")
             return Code(result, expr.type)
         result = self.let(f"{_ARITHMETIC[expr.function]}({left}, {right})")
         if symbol == "+" and any(map(is_dyn, (first.type, second.type))) and len(expr.overloads) > 1:

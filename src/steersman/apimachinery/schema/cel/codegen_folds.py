@@ -191,6 +191,7 @@ class FoldWriter(CallWriter):
         self.emit(f"{error} = None")
         self.begin(header, lines, 0)
         self.indent += 1
+        self.blocks += 1
         if condition is not None:
             self.emit(f"{judging} = True")
             self.place(condition)
@@ -201,6 +202,7 @@ class FoldWriter(CallWriter):
             self.close()
         self.flush()
         self.indent -= 1
+        self.blocks -= 1
         # an error of the condition replaces the one before, others do not
         replaces = "" if condition is None else f" if {judging} or not {error} else {error}"
         self.end(f"{error} = {error} or x" if condition is None else f"{error} = x{replaces}")

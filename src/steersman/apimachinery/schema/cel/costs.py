@@ -17,6 +17,10 @@ CALL_LIMIT = 1_000_000
 """Most that one expression may cost."""
 OBJECT_LIMIT = 10_000_000
 """Most that all rules together may cost on one object."""
+MAX_ITEMS = 1 << 21
+MAX_TEXT = 1 << 24
+"""Most elements and code points of what an expression makes. No request has as many, and to look at them all costs more
+than an expression may; upstream has no such limits, where some functions make more than they cost."""
 
 
 def call_cost(function: str, overload: str) -> int | Cost:
@@ -119,6 +123,14 @@ def _sort(result: Any, items: Any) -> int:
 
 
 _KINDS = ["int", "uint", "double", "bool", "duration", "timestamp", "string", "bytes"]
+QUADRATIC = frozenset(
+    [
+        "list_distinct",
+        *(f"list_{kind}_{name}" for kind in _KINDS for name in ("sort", "sortByAssociatedKeys")),
+        *(f"list_sets_{name}_list" for name in ("contains", "intersects", "equivalent")),
+    ]
+)
+"""Overloads whose cost is known by their arguments, and charged ahead: the work may be more than the limit allows."""
 _BY_OVERLOAD: dict[str, int | Cost] = {
     "cidr_ip": 1,
     "list_sets_contains_list": _sets(1),

@@ -22,6 +22,8 @@ from steersman.apimachinery.schema.cel.ast import (
 
 ACCUMULATOR = "@result"
 UNUSED = "#unused"
+COPYING = frozenset({"optMap", "optFlatMap"})
+"""Macros that evaluate their receiver twice."""
 _RESERVED_VARIABLES = (ACCUMULATOR, "__result__")
 _SORT_INPUT = "@__sortBy_input__"
 

@@ -14,7 +14,7 @@ from steersman._util.govalue import type_name
 from steersman.apimachinery.schema.cel import times
 from steersman.apimachinery.schema.cel.errors import CelError, no_such_overload
 from steersman.apimachinery.schema.cel.escaping import escape, unescape
-from steersman.apimachinery.schema.cel.operators import equal
+from steersman.apimachinery.schema.cel.operators import COPIED, Concatenation, equal
 from steersman.apimachinery.schema.cel.schema_types import Decl
 from steersman.apimachinery.schema.cel.values import (
     MISSING,
@@ -169,7 +169,7 @@ class ListValue(ListLike):
         kind = self.decl.node.list_type
         added = items_of(other)
         if kind not in ("set", "map"):
-            return self.items() + added
+            return self.items() + added if len(self.raw) + len(added) <= COPIED else Concatenation(self, other)
         if kind == "set":
             members: dict[Any, Any] = {}
             for item in self.items() + added:

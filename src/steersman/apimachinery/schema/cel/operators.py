@@ -7,7 +7,8 @@ from __future__ import annotations
 
 from typing import Any
 
-from steersman.apimachinery.schema.cel.errors import CelError, no_such_overload
+from steersman.apimachinery.schema.cel.costs import MAX_ITEMS
+from steersman.apimachinery.schema.cel.errors import CelError, CostLimitExceeded, no_such_overload
 from steersman.apimachinery.schema.cel.literals import INT_MAX, INT_MIN, UINT_MAX
 from steersman.apimachinery.schema.cel.types import Type
 from steersman.apimachinery.schema.cel.values import (
@@ -26,11 +27,52 @@ from steersman.apimachinery.schema.cel.values import (
     key_value,
 )
 
+COPIED = 1000
+"""Lists up to this length are put together at once."""
 _INTEGERS = frozenset({int, Uint})
 _NUMBERS = _INTEGERS | {float}
 _ORDERED = (str, bytes, bool, Duration, Timestamp)
 ORDERED = frozenset({*_ORDERED, *_NUMBERS})
 """The kinds of values that have an order."""
+
+
+class Concatenation(ListLike):
+    """Long lists one after the other, put together when elements are asked for."""
+
+    __slots__ = ("_items", "_parts", "_size")
+    go_type = "*types.concatList"
+
+    def __init__(self, left: Any, right: Any) -> None:
+        self._parts: tuple[Any, ...] = (left, right)
+        self._size = len(left) + len(right)
+        self._items: list[Any] | None = None
+
+    def __len__(self) -> int:
+        return self._size
+
+    def items(self) -> list[Any]:
+        if self._items is None:
+            if self._size > MAX_ITEMS:
+                raise CostLimitExceeded
+            out: list[Any] = []
+            pending = [self]
+            while pending:
+                part: Any = pending.pop()
+                if part.__class__ is Concatenation and part._items is None:
+                    pending.extend(reversed(part._parts))
+                else:
+                    out += items_of(part)
+            self._items, self._parts = out, ()
+        return self._items
+
+    def contains(self, value: Any) -> bool:
+        return any(_equal_or_not(value, item) for item in self.items())
+
+    def equals(self, other: Any) -> bool:
+        return is_list(other) and len(other) == self._size and all(map(equal, self.items(), items_of(other)))
+
+    def plus(self, other: Any) -> Any:
+        return Concatenation(self, other)
 
 
 def equal(left: Any, right: Any) -> bool:
@@ -160,7 +202,9 @@ def add(left: Any, right: Any) -> Any:
     if kind is list or isinstance(left, ListLike):
         if not is_list(right):
             raise no_such_overload()
-        return left + items_of(right) if kind is list else left.plus(right)
+        if kind is list:
+            return left + items_of(right) if len(left) + len(right) <= COPIED else Concatenation(left, right)
+        return left.plus(right)
     if kind is Timestamp and right.__class__ is Duration:
         return Timestamp.checked(left.nanos + right.nanos, left.offset)
     if kind is Duration and right.__class__ is Timestamp:

@@ -11,7 +11,8 @@ from typing import Any
 
 from steersman._util.gotext import quote
 from steersman.apimachinery.schema.cel.ast import Expr, ListExpr, MapExpr
-from steersman.apimachinery.schema.cel.errors import CelError
+from steersman.apimachinery.schema.cel.costs import MAX_TEXT
+from steersman.apimachinery.schema.cel.errors import CelError, CostLimitExceeded
 from steersman.apimachinery.schema.cel.library import Function
 from steersman.apimachinery.schema.cel.library.standard import string_to_double, to_text
 from steersman.apimachinery.schema.cel.types import Type
@@ -77,13 +78,36 @@ def format_string(text: str, args: Any) -> str:
     """text.format(args)."""
     values = items_of(args)
 
+    room = MAX_TEXT
+
     def clause(index: int, verb: str, precision: int | None) -> str:
+        nonlocal room
+        room -= _size(values[index])
+        if room < 0:
+            raise CostLimitExceeded
         return _format_clause(values[index], verb, precision)
 
     try:
         return _interpolate(text, len(values), clause)
     except FormatError as error:
         raise CelError(str(error)) from None
+
+
+def _size(value: Any) -> int:
+    """The size of a value's text, roughly, and none too exact beyond the limit."""
+    total = 0
+    pending = [value]
+    while pending and total <= MAX_TEXT:
+        item = pending.pop()
+        if is_list(item):
+            pending.extend(items_of(item))
+            total += len(item)
+        elif is_map(item):
+            pending.extend(part for pair in pairs_of(item) for part in pair)
+            total += len(item)
+        else:
+            total += len(item) if item.__class__ in (str, bytes) else 1
+    return total
 
 
 def check_format(text: str, args: Sequence[Expr]) -> int:

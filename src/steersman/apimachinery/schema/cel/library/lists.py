@@ -9,7 +9,8 @@ from functools import cmp_to_key
 from itertools import pairwise
 from typing import Any
 
-from steersman.apimachinery.schema.cel.errors import CelError, no_such_overload
+from steersman.apimachinery.schema.cel.costs import CALL_LIMIT, MAX_ITEMS
+from steersman.apimachinery.schema.cel.errors import CelError, CostLimitExceeded, no_such_overload
 from steersman.apimachinery.schema.cel.library import Function
 from steersman.apimachinery.schema.cel.operators import ORDERED, add, compare, contains, equal
 from steersman.apimachinery.schema.cel.values import (
@@ -23,6 +24,7 @@ from steersman.apimachinery.schema.cel.values import (
 )
 
 _MAX_RANGE = 10_000_000
+_HASHED = frozenset({int, Uint, str, bytes, bool})
 _INSERTION_SORT = 12
 """Up to this size Go sorts by insertion, which is to be seen where elements have no order."""
 
@@ -113,6 +115,8 @@ def _flatten(items: Any, depth: int = 1) -> list[Any]:
             out += _flatten(item, depth - 1)
         else:
             out.append(item)
+        if len(out) > MAX_ITEMS:
+            raise CostLimitExceeded
     return out
 
 
@@ -144,12 +148,22 @@ def _sort_by(items: Any, keys: Any) -> Any:
 def _range(size: int) -> list[int]:
     if size < 0:
         raise CelError(f"lists.range: size must be non-negative, got {size}")
+    if CALL_LIMIT < size <= _MAX_RANGE:
+        raise CostLimitExceeded
     if size > _MAX_RANGE:
         raise CelError(f"lists.range: size {size} exceeds maximum allowed ({_MAX_RANGE})")
     return list(range(size))
 
 
+def _hashed(*lists: Any) -> bool:
+    """Whether all elements are of one class whose equality is Python's."""
+    classes = {item.__class__ for items in lists for item in items_of(items)}
+    return len(classes) <= 1 and classes <= _HASHED
+
+
 def _distinct(items: Any) -> list[Any]:
+    if _hashed(items):
+        return list(dict.fromkeys(items_of(items)))
     out: list[Any] = []
     for item in items_of(items):
         if not any(_equal_or_not(item, kept) for kept in out):
@@ -158,6 +172,8 @@ def _distinct(items: Any) -> list[Any]:
 
 
 def _contains_all(items: Any, wanted: Any) -> bool:
+    if _hashed(items, wanted):
+        return set(items_of(items)).issuperset(items_of(wanted))
     return all(contains(item, items) for item in items_of(wanted))
 
 
@@ -166,6 +182,8 @@ def _equivalent(left: Any, right: Any) -> bool:
 
 
 def _intersects(left: Any, right: Any) -> bool:
+    if _hashed(left, right):
+        return not set(items_of(left)).isdisjoint(items_of(right))
     for item in items_of(left):
         try:
             if contains(item, right):

@@ -8,7 +8,8 @@ from __future__ import annotations
 from typing import Any
 
 from steersman._util.gotext import ESCAPES
-from steersman.apimachinery.schema.cel.errors import CelError
+from steersman.apimachinery.schema.cel.costs import MAX_TEXT
+from steersman.apimachinery.schema.cel.errors import CelError, CostLimitExceeded
 from steersman.apimachinery.schema.cel.library import Function
 from steersman.apimachinery.schema.cel.values import items_of, show
 
@@ -48,7 +49,13 @@ def _last_index_of(text: str, part: str, offset: int | None = None) -> int:
     return text.rfind(part, 0, offset + len(part))
 
 
+def _check_size(size: int) -> None:
+    if size > MAX_TEXT:
+        raise CostLimitExceeded
+
+
 def _replace(text: str, old: str, new: str, count: int = -1) -> str:
+    _check_size(len(text) + (len(new) - len(old)) * (text.count(old) if count < 0 else min(count, text.count(old))))
     return text.replace(old, new, count if count >= 0 else -1)
 
 
@@ -76,6 +83,7 @@ def _join(items: Any, separator: str = "") -> str:
     for part in parts:
         if part.__class__ is not str:
             raise CelError(f"join: invalid input: {show(part)}")
+    _check_size(sum(map(len, parts)) + len(separator) * len(parts))
     return separator.join(parts)
 
 
