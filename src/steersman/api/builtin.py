@@ -158,11 +158,11 @@ _OWN_RULES: Mapping[GroupKind, str] = {
     (
         "admissionregistration.k8s.io",
         "MutatingAdmissionPolicy",
-    ): "admissionregistration.mutating_policy:MutatingAdmissionPolicyStrategy",
+    ): "admissionregistration.strategies:MutatingAdmissionPolicyStrategy",
     (
         "admissionregistration.k8s.io",
         "MutatingAdmissionPolicyBinding",
-    ): "admissionregistration.mutating_policy:MutatingAdmissionPolicyBindingStrategy",
+    ): "admissionregistration.strategies:MutatingAdmissionPolicyBindingStrategy",
     (
         "admissionregistration.k8s.io",
         "MutatingWebhookConfiguration",
@@ -170,11 +170,11 @@ _OWN_RULES: Mapping[GroupKind, str] = {
     (
         "admissionregistration.k8s.io",
         "ValidatingAdmissionPolicy",
-    ): "admissionregistration.validating_policy:ValidatingAdmissionPolicyStrategy",
+    ): "admissionregistration.strategies:ValidatingAdmissionPolicyStrategy",
     (
         "admissionregistration.k8s.io",
         "ValidatingAdmissionPolicyBinding",
-    ): "admissionregistration.validating_policy:ValidatingAdmissionPolicyBindingStrategy",
+    ): "admissionregistration.strategies:ValidatingAdmissionPolicyBindingStrategy",
     (
         "admissionregistration.k8s.io",
         "ValidatingWebhookConfiguration",

@@ -1,7 +1,6 @@
-"""MutatingAdmissionPolicies and their bindings.
+"""What a MutatingAdmissionPolicy has to say.
 
-Source: kubernetes `pkg/apis/admissionregistration/validation/validation.go`,
-`pkg/registry/admissionregistration/mutatingadmissionpolicy{,binding}/strategy.go`.
+Source: kubernetes `pkg/apis/admissionregistration/validation/validation.go`.
 """
 
 from __future__ import annotations
@@ -10,8 +9,6 @@ from steersman.api import checks
 from steersman.api.admissionregistration.expressions import Composition, Names, compile_admission
 from steersman.api.admissionregistration.patches import APPLY_CONFIGURATION, JSON_PATCHES
 from steersman.api.admissionregistration.policy_rules import (
-    PolicyStrategy,
-    binding_errors,
     head_errors,
     policy_condition_errors,
     variable_errors,
@@ -29,21 +26,21 @@ from steersman.apimachinery.field_errors import FieldError
 _PATCHES = {"JSONPatch": ("jsonPatch", JSON_PATCHES), "ApplyConfiguration": ("applyConfiguration", APPLY_CONFIGURATION)}
 
 
-class MutatingAdmissionPolicyStrategy(PolicyStrategy):
-    def spec_errors(self, obj: Object, old: Object | None) -> list[FieldError]:
-        spec, old_spec = obj.get("spec") or {}, None if old is None else old.get("spec") or {}
-        names, composition = Names(params=spec.get("paramKind") is not None), Composition()
-        errors = head_errors(spec, old_spec)
-        errors += mutating_operation_errors(spec.get("matchConstraints"), "spec.matchConstraints")
-        errors += policy_condition_errors(spec, old_spec)
-        errors += variable_errors(spec.get("variables") or [], names, composition)
-        mutations = spec.get("mutations") or []
-        if not mutations:
-            errors.append(fe.required("spec.mutations", "mutations must contain at least one item"))
-        for index, mutation in enumerate(mutations):
-            errors += _mutation_errors(mutation, names, composition, f"spec.mutations[{index}]")
-        again = spec.get("reinvocationPolicy")
-        return errors + checks.one_of(again, REINVOCATION_POLICIES, "spec.reinvocationPolicy")
+def spec_errors(obj: Object, old: Object | None) -> list[FieldError]:
+    """What is wrong with the spec of a new (old: None) or changed policy."""
+    spec, old_spec = obj.get("spec") or {}, None if old is None else old.get("spec") or {}
+    names, composition = Names(params=spec.get("paramKind") is not None), Composition()
+    errors = head_errors(spec)
+    errors += mutating_operation_errors(spec.get("matchConstraints"), "spec.matchConstraints")
+    errors += policy_condition_errors(spec, old_spec)
+    errors += variable_errors(spec.get("variables") or [], names, composition)
+    mutations = spec.get("mutations") or []
+    if not mutations:
+        errors.append(fe.required("spec.mutations", "mutations must contain at least one item"))
+    for index, mutation in enumerate(mutations):
+        errors += _mutation_errors(mutation, names, composition, f"spec.mutations[{index}]")
+    again = spec.get("reinvocationPolicy")
+    return errors + checks.one_of(again, REINVOCATION_POLICIES, "spec.reinvocationPolicy")
 
 
 def _mutation_errors(mutation: Part, names: Names, composition: Composition, field: str) -> list[FieldError]:
@@ -65,11 +62,3 @@ def _mutation_errors(mutation: Part, names: Names, composition: Composition, fie
         detail = f"must not be specified when patchType is {kind}"
         errors.append(fe.invalid(f"{field}.{other}", f"{{{other}}}", detail))
     return errors
-
-
-class MutatingAdmissionPolicyBindingStrategy(PolicyStrategy):
-    def spec_errors(self, obj: Object, old: Object | None) -> list[FieldError]:
-        spec = obj.get("spec") or {}
-        errors = [] if spec.get("policyName") else [fe.required("spec.policyName")]
-        errors += binding_errors(spec)
-        return errors + mutating_operation_errors(spec.get("matchResources"), "spec.matchResources")

@@ -1,4 +1,4 @@
-"""What the policies have in common, and what their bindings have.
+"""What both kinds of policies have in common.
 
 Source: kubernetes `pkg/apis/admissionregistration/validation/validation.go`.
 """
@@ -16,64 +16,17 @@ from steersman.api.admissionregistration.rules import (
     condition_errors,
     expression_errors,
     match_resources_errors,
-    reserved_name_errors,
-    reserved_name_warnings,
 )
-from steersman.api.builtin import BuiltinStrategy
-from steersman.api.strategy import Object
 from steersman.apimachinery import field_errors as fe
-from steersman.apimachinery import names, selectors
+from steersman.apimachinery import names
 from steersman.apimachinery.field_errors import FieldError
 from steersman.apimachinery.gvk import split_api_version
+from steersman.apimachinery.schema.cel.escaping import RESERVED
 
 _IDENTIFIER = re.compile(r"[_a-zA-Z][_a-zA-Z0-9]*\Z")
-_RESERVED = frozenset(
-    [
-        "true",
-        "false",
-        "null",
-        "in",
-        "as",
-        "break",
-        "const",
-        "continue",
-        "else",
-        "for",
-        "function",
-        "if",
-        "import",
-        "let",
-        "loop",
-        "package",
-        "namespace",
-        "return",
-        "var",
-        "void",
-        "while",
-    ]
-)
-_NOT_FOUND_ACTIONS = ("Deny", "Allow")
 
 
-class PolicyStrategy(BuiltinStrategy):
-    """The rules of all four kinds: a spec, in a name that no file's configuration may have."""
-
-    def validate_create(self, obj: Object) -> list[FieldError]:
-        errors = [*self.validate_meta(obj), *self.spec_errors(obj, None)]
-        return errors + reserved_name_errors(obj["metadata"].get("name") or "")
-
-    def validate_update(self, new: Object, old: Object) -> list[FieldError]:
-        return [*self.validate_meta(new), *self.spec_errors(new, old)]
-
-    def warnings(self, obj: Object, old: Object | None = None) -> list[str]:
-        return reserved_name_warnings(obj["metadata"].get("name") or "") if old is not None else []
-
-    def spec_errors(self, obj: Object, old: Object | None) -> list[FieldError]:
-        """What is wrong with the spec of a new (old: None) or changed object."""
-        raise NotImplementedError
-
-
-def head_errors(spec: Part, old: Part | None) -> list[FieldError]:
+def head_errors(spec: Part) -> list[FieldError]:
     """What is wrong with the part of a policy's spec that says when it counts."""
     errors: list[FieldError] = []
     failure = spec.get("failurePolicy")
@@ -110,22 +63,13 @@ def variable_errors(variables: Sequence[Part], names_: Names, composition: Compo
         name, expression = variable.get("name") or "", variable.get("expression") or ""
         if not name.strip():
             errors.append(fe.required(f"{here}.name", "name is not specified"))
-        elif not _IDENTIFIER.match(name) or name in _RESERVED:
+        elif not _IDENTIFIER.match(name) or name in RESERVED:
             errors.append(fe.invalid(f"{here}.name", name, "must be a valid CEL identifier"))
         if not expression.strip():
             errors.append(fe.required(f"{here}.expression", "expression is not specified"))
         else:
             errors += expression_errors(composition.add(name, expression, names_), f"{here}.expression")
     return errors
-
-
-def binding_errors(spec: Part) -> list[FieldError]:
-    """What is wrong with the parts that both kinds of bindings have, beside a missing policyName."""
-    policy = spec.get("policyName") or ""
-    errors = checks.dns_subdomain(policy, "spec.policyName") if policy else []
-    if spec.get("paramRef") is not None:
-        errors += _param_ref_errors(spec["paramRef"], "spec.paramRef")
-    return errors + match_resources_errors(spec.get("matchResources"), "spec.matchResources")
 
 
 def _param_kind_errors(kind: Part, field: str) -> list[FieldError]:
@@ -152,18 +96,3 @@ def _api_version_errors(text: str, field: str) -> list[FieldError]:
     elif found := names.dns1035_label(version):
         errors.append(fe.invalid(field, version, ",".join(found)))
     return errors
-
-
-def _param_ref_errors(reference: Part, field: str) -> list[FieldError]:
-    name, selector = reference.get("name") or "", reference.get("selector")
-    exclusive = "name and selector are mutually exclusive"
-    errors = [fe.invalid(f"{field}.name", name, text) for text in names.path_segment_name(name)] if name else []
-    if name and selector is not None:
-        errors.append(fe.forbidden(f"{field}.name", exclusive))
-    errors += selectors.validate_object(selector, f"{field}.selector")
-    if name and selector is not None:
-        errors.append(fe.forbidden(f"{field}.selector", exclusive))
-    if not name and selector is None:
-        errors.append(fe.required(field, "one of name or selector must be specified"))
-    action = reference.get("parameterNotFoundAction")
-    return errors + checks.one_of(action, _NOT_FOUND_ACTIONS, f"{field}.parameterNotFoundAction")

@@ -6,14 +6,15 @@ Source: kubernetes `pkg/apis/admissionregistration/validation/validation.go`.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Any, Final
+from typing import TYPE_CHECKING, Any, Final
 
 from steersman.api import checks
-from steersman.api.admissionregistration.expressions import Compiled, Names, compile_admission
 from steersman.apimachinery import field_errors as fe
 from steersman.apimachinery import names, selectors
 from steersman.apimachinery.field_errors import FieldError
-from steersman.apimachinery.schema.cel.types import BOOL
+
+if TYPE_CHECKING:
+    from steersman.api.admissionregistration.expressions import Compiled
 
 Part = Mapping[str, Any]
 
@@ -158,14 +159,21 @@ def condition_errors(conditions: Sequence[Part], field: str, *, params: bool = F
         if not expression:
             errors.append(fe.required(f"{here}.expression"))
         else:
-            compiled = compile_admission(expression, (BOOL,), Names(params=params))
-            errors += expression_errors(compiled, f"{here}.expression")
+            errors += _condition_expression_errors(expression, f"{here}.expression", params=params)
         name = condition.get("name") or ""
         errors += checks.qualified_name(name, f"{here}.name") if name else [fe.required(f"{here}.name")]
         if name and name in seen:
             errors.append(fe.duplicate(f"{here}.name", name))
         seen.add(name)
     return errors
+
+
+def _condition_expression_errors(expression: str, field: str, *, params: bool) -> list[FieldError]:
+    # deferred: it loads the compiler of expressions
+    from steersman.api.admissionregistration.expressions import Names, compile_admission
+    from steersman.apimachinery.schema.cel.types import BOOL
+
+    return expression_errors(compile_admission(expression, (BOOL,), Names(params=params)), field)
 
 
 def expression_errors(compiled: Compiled, field: str, shown: str | None = None) -> list[FieldError]:
