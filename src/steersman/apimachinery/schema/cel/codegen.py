@@ -30,6 +30,7 @@ from steersman.apimachinery.schema.cel.values import check_qualifier, map_key
 from steersman.apimachinery.schema.cel.writer import Captured, Code, Writer
 
 LIST_COST, MAP_COST, MESSAGE_COST = 10, 30, 40
+_MAX_INLINE = 120
 CONTAINERS = frozenset({"object", "map", "list"})
 _CLASSES = {
     "int": "int",
@@ -71,7 +72,9 @@ class ExpressionWriter(Writer):
             return self.literal(constant_value(expr), expr.type)
         if self.too_deep() and list(expr.children()):
             return self.outline(lambda: self._write(expr))
-        return self._write(expr)
+        code = self._write(expr)
+        # Python bounds how deeply parentheses nest
+        return code if len(code.text) <= _MAX_INLINE else code._replace(text=self.let(code.text))
 
     def _write(self, expr: Expr) -> Code:
         if is_attribute(expr):

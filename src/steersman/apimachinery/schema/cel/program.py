@@ -5,7 +5,6 @@ Source: cel-go `cel/{env,program}.go`; apiextensions `pkg/apiserver/schema/cel/c
 
 from __future__ import annotations
 
-import sys
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any
@@ -26,6 +25,7 @@ from steersman.apimachinery.schema.cel.errors import (
 from steersman.apimachinery.schema.cel.estimate import estimate
 from steersman.apimachinery.schema.cel.library.regex import RegexError
 from steersman.apimachinery.schema.cel.messages import Constructs
+from steersman.apimachinery.schema.cel.nesting import with_room
 from steersman.apimachinery.schema.cel.parser import parse
 from steersman.apimachinery.schema.cel.ranges import Range
 from steersman.apimachinery.schema.cel.runtime import ERRORS, NAMES
@@ -33,8 +33,6 @@ from steersman.apimachinery.schema.cel.schema_types import Decl
 from steersman.apimachinery.schema.cel.types import Type, optional_of
 from steersman.apimachinery.schema.cel.validators import literal_issues
 from steersman.apimachinery.schema.cel.writer import Code
-
-_RECURSION = 10_000
 
 
 class ProgramError(ValueError):
@@ -71,12 +69,12 @@ class Checked:
 
     def cost(self) -> Range:
         """What evaluating may cost, at least and at most, in cel-go's units."""
-        return estimate(self.expr, {each.name: each.decl for each in self.variables})
+        return with_room(lambda: estimate(self.expr, {each.name: each.decl for each in self.variables}))
 
     def program(self) -> Program:
         """Compile to Python. Raises ProgramError."""
         try:
-            return Program(_generate(self.expr, self.variables))
+            return Program(with_room(lambda: _generate(self.expr, self.variables)))
         except (CelError, RegexError) as error:
             raise ProgramError(str(error)) from None
 
@@ -123,14 +121,10 @@ def compile_expression(
 
     `constructs` and `extra` are those of the checker's Environment.
     """
-    if sys.getrecursionlimit() < _RECURSION:
-        # trees are as deep as expressions may nest; Python calls do not use the C stack
-        sys.setrecursionlimit(_RECURSION)
+    types = {each.name: optional_of(each.type) if each.optional else each.type for each in variables}
+    env = Environment(types, objects, constructs, extra)
     try:
-        expr = parse(source)
-        types = {each.name: optional_of(each.type) if each.optional else each.type for each in variables}
-        env = Environment(types, objects, constructs, extra)
-        check(source, expr, env)
+        expr = with_room(lambda: check(source, parse(source), env))
     except RecursionError:
         raise CompileError(source, [Issue(-1, "max recursion depth exceeded")]) from None
     issues = literal_issues(expr)

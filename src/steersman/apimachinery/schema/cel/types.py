@@ -6,6 +6,7 @@ Source: cel-go `common/types/types.go`, `checker/format.go`.
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from operator import is_
 from typing import Final
 
 PARAM: Final = "param"
@@ -134,9 +135,10 @@ class Bindings:
             if bound is not None:
                 return self.resolve(bound, free_to_dyn=free_to_dyn)
             return DYN if free_to_dyn else t
-        if not t.params or not _has_param(t):
+        params = tuple([self.resolve(each, free_to_dyn=free_to_dyn) for each in t.params])
+        if all(map(is_, params, t.params)):
             return t
-        return Type(t.kind, t.name, tuple(self.resolve(each, free_to_dyn=free_to_dyn) for each in t.params))
+        return Type(t.kind, t.name, params)
 
     def _fits(self, left: Type, right: Type) -> bool:
         if right.kind == PARAM:
