@@ -36,11 +36,11 @@ def quote(text: str) -> str:
     return "".join(out)
 
 
-def format_float(value: float, *, most: int = 6) -> str:
-    """A float as Go's %v prints it: shortest digits, with an exponent from 1e+06 (1e+`most`) and below 1e-04."""
+def format_float(value: float) -> str:
+    """A float as Go's %v prints it: shortest digits, with an exponent from 1e+06 and below 1e-04."""
     if value != value or value in (float("inf"), float("-inf")):
         return {"nan": "NaN", "inf": "+Inf", "-inf": "-Inf"}[str(value)]
-    return _shortest(value, -4, most)
+    return _shortest(value, -4, 6)
 
 
 def format_json_float(value: float, *, padded: bool = False) -> str:

@@ -187,7 +187,7 @@ class Registry:
                     raise not_found(scope.group, scope.resource, name)
                 old = await _readable(scope, existing) if existing is not None else None
                 if uid:
-                    _check_uid(scope, key, name, uid, old)
+                    _check_uid(scope, key, name, uid, old, dry_run=ctx.dry_run)
                 if existing is None or old is None:
                     return await self._create_on_update(scope, strategy, namespace, name, change, ctx)
                 if version and not self.admission.mutates:
@@ -521,11 +521,14 @@ def _may_create(strategy: Strategy, ctx: WriteContext) -> bool:
     return (strategy.allow_create_on_update or ctx.applies) and not ctx.subresource
 
 
-def _check_uid(scope: ResourceScope, key: str, name: str, uid: str, old: Object | None) -> None:
+def _check_uid(
+    scope: ResourceScope, key: str, name: str, uid: str, old: Object | None, *, dry_run: bool = False
+) -> None:
     current = old["metadata"]["uid"] if old else ""
     if uid != current:
+        place = scope.storage_key(key).decode().removeprefix("/registry" if dry_run else "")
         why = (
-            f"StorageError: invalid object, Code: 4, Key: {scope.storage_key(key).decode()}, ResourceVersion: 0, "
+            f"StorageError: invalid object, Code: 4, Key: {place}, ResourceVersion: 0, "
             f"AdditionalErrorMsg: Precondition failed: UID in precondition: {uid}, UID in object meta: {current}"
         )
         raise conflict(scope.group, scope.resource, name, why)

@@ -7,6 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from steersman.apimachinery.codec.json import pairs
 from steersman.apimachinery.errors import BadRequest, Invalid, RequestEntityTooLarge
 from steersman.apimachinery.patch import json_patch
 
@@ -181,11 +182,13 @@ def test_copies_may_not_grow_without_bound() -> None:
     assert str(caught.value.__cause__).endswith("copy is 3145746, exceeding the limit 3145728")
 
 
-def test_unknown_fields() -> None:
-    patch = [op("test", "/none"), {**op("test", "/none"), "Op": 1, "note": "x"}]
-    assert json_patch.unknown_fields(patch) == [
+def test_what_strict_decoding_has_against_a_patch() -> None:
+    raw = b'[{"op":"test","path":"/none"},{"op":"test","Op":1,"note":"x","value":{"a":1,"a":2},"op":"add"}]'
+    assert json_patch.problems(pairs(raw)) == [
         'json patch unknown field "[1].Op"',
         'json patch unknown field "[1].note"',
+        'json patch duplicate field "[1].value.a"',
+        'json patch duplicate field "[1].op"',
     ]
 
 

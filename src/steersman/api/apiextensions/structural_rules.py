@@ -150,10 +150,13 @@ def _metadata_errors(schema: Schema, properties: Mapping[str, Schema], level: Le
     return errors
 
 
+_SAYS_MUCH_EMPTY = frozenset({"additionalProperties", "items", "not"})
+
+
 def _restricts_names_only(metadata: Schema) -> bool:
     named = set(metadata.get("properties") or ()) <= {"name", "generateName"}
     allowed = {"type", "default"} | ({"properties"} if named else set())
-    said = {key for key, value in metadata.items() if value or (key == "additionalProperties" and value is not None)}
+    said = {key for key, value in metadata.items() if value or (key in _SAYS_MUCH_EMPTY and value is not None)}
     bounds = {key for key, value in metadata.items() if value == 0 and value is not False}
     return not (said | bounds) - allowed
 

@@ -124,24 +124,27 @@ def duplicate_keys(raw: bytes, value: Any) -> list[str]:
     """Paths of keys that stand twice in one object of `raw`, whose decoded form is `value`."""
     if rb'\\"' not in raw and _written_keys(raw) == _count_keys(value):
         return []
+    return repeated(pairs(raw), "")
+
+
+def pairs(raw: bytes) -> Any:
+    """The value of a JSON text that `decode` takes, with Pairs for objects."""
+    return json.loads(raw.decode("utf-8", "replace"), object_pairs_hook=Pairs)
+
+
+def repeated(value: Any, path: str) -> list[str]:
+    """Paths of keys that stand twice in one object of a value with Pairs for objects."""
     found: list[str] = []
-    pairs = json.loads(raw, object_pairs_hook=_Pairs)
-    _find_duplicates(pairs, "", found)
+    _find_duplicates(value, path, found)
     return found
 
 
-def top_level(raw: bytes) -> list[tuple[str, Any]]:
-    """The fields of an object in their order, those that stand twice both times; of objects in it only an empty one."""
-    pairs = json.loads(raw.decode("utf-8", "replace"), object_pairs_hook=_Pairs)
-    return [(key, {} if isinstance(value, _Pairs) else value) for key, value in pairs]
-
-
-class _Pairs(list[tuple[str, Any]]):
+class Pairs(list[tuple[str, Any]]):
     """One JSON object with its keys in order, duplicates included."""
 
 
 def _find_duplicates(value: Any, path: str, found: list[str]) -> None:
-    if isinstance(value, _Pairs):
+    if isinstance(value, Pairs):
         seen: set[str] = set()
         for key, item in value:
             here = f"{path}.{key}" if path else key

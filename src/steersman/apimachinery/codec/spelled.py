@@ -8,6 +8,8 @@ from json.decoder import scanstring  # type: ignore[attr-defined]
 from json.scanner import py_make_scanner  # type: ignore[attr-defined]
 from typing import Any
 
+import orjson
+
 from steersman._util.gotext import format_json_float
 from steersman.apimachinery.codec.json import JsonError, json_number
 
@@ -54,6 +56,13 @@ def decode(raw: bytes) -> Any:
         return decoder.decode(raw.decode("utf-8", "replace"))
     except RecursionError:
         raise JsonError("exceeded max depth") from None
+
+
+def encode(value: Any) -> bytes:
+    """JSON with sorted keys, and numbers as they were written."""
+    return orjson.dumps(
+        value, option=orjson.OPT_SORT_KEYS, default=lambda number: orjson.Fragment(literal(number).encode())
+    )
 
 
 def plain(value: Any) -> Any:

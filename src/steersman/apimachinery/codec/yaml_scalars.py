@@ -113,5 +113,5 @@ def format_single(value: float) -> str:
     for digits in range(1, 10):
         short = float(f"{single:.{digits}g}")
         if struct.pack("<f", short) == struct.pack("<f", single):
-            return format_float(short, most=21)
-    return format_float(single, most=21)
+            return format_float(short)
+    return format_float(single)

@@ -102,15 +102,20 @@ def _check_count(patch: list[Any]) -> None:
         )
 
 
-def unknown_fields(patch: Any) -> list[str]:
-    """What fieldValidation=Warn or Strict says about members that no operation has."""
-    return [
-        f'json patch unknown field "[{position}].{name}"'
-        for position, operation in enumerate(patch if isinstance(patch, list) else ())
-        if isinstance(operation, dict)
-        for name in operation
-        if name not in _FIELDS
-    ]
+def problems(patch: Any) -> list[str]:
+    """What strict decoding has against a patch as `codec.pairs` gives it: unknown members, and repeated ones."""
+    found: list[str] = []
+    for position, operation in enumerate(patch if isinstance(patch, list) else ()):
+        seen: set[str] = set()
+        for name, value in operation if isinstance(operation, codec.Pairs) else ():
+            path = f"[{position}].{name}"
+            if name not in _FIELDS:
+                found.append(f"json patch unknown field {quote(path)}")
+            elif name in seen:
+                found.append(f"json patch duplicate field {quote(path)}")
+            seen.add(name)
+            found += [f"json patch duplicate field {quote(each)}" for each in codec.repeated(value, path)]
+    return found
 
 
 def _undecodable(

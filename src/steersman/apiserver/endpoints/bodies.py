@@ -164,7 +164,8 @@ def summary(body: bytes) -> str:
 def _check_repeated(scope: ResourceScope, obj: Any, body: bytes) -> None:
     """Of a version or kind that stands twice, the last one counts; the others must be readable, too."""
     if isinstance(obj, dict) and (body.count(b'"kind"') > 1 or body.count(b'"apiVersion"') > 1):
-        _check_readable(scope, codec.top_level(body), body)
+        fields = [(key, {} if isinstance(value, codec.Pairs) else value) for key, value in codec.pairs(body)]
+        _check_readable(scope, fields, body)
 
 
 def _check_readable(scope: ResourceScope, fields: Iterable[tuple[str, Any]], body: bytes) -> None:

@@ -13,6 +13,7 @@ from steersman._util.gotext import quote
 from steersman.api.registered import unconvertible
 from steersman.apimachinery import field_errors as fe
 from steersman.apimachinery.codec import json as codec
+from steersman.apimachinery.codec import spelled
 from steersman.apimachinery.codec.negotiate import content_type
 from steersman.apimachinery.errors import BadRequest, UnsupportedMediaType, invalid, not_found
 from steersman.apimachinery.go_values import DecodeError
@@ -25,7 +26,7 @@ from steersman.apiserver.core import Core
 from steersman.apiserver.endpoints import answers, bodies
 from steersman.apiserver.endpoints.apply import APPLY_PATCH
 from steersman.apiserver.endpoints.apply import apply as server_side_apply
-from steersman.apiserver.endpoints.patch_errors import unfit_result, unfit_strategic
+from steersman.apiserver.endpoints.patch_errors import unfit_result, unfit_strategic, unfit_text
 from steersman.apiserver.exchange import Answer, Exchange
 from steersman.apiserver.scope import ResourceScope
 from steersman.apiserver.strategy import Object, Strategy
@@ -83,15 +84,15 @@ def read_patch(x: Exchange, scope: ResourceScope, media: str, options: WriteOpti
     try:
         content = codec.decode(body)
     except codec.NumberError as error:
-        if options.field_validation == "Ignore":
-            raise BadRequest("invalid JSON patch") from error
-        raise BadRequest(f"error decoding patch: {error}") from None
+        if options.field_validation != "Ignore":
+            raise BadRequest(f"error decoding patch: {error}") from None
+        return _refusal(media, spelled.decode(body), str(error)), []
     except codec.JsonError as error:
         raise BadRequest("invalid JSON patch") from error
     lenient = options.field_validation == "Ignore"
     if media == JSON_PATCH:
         json_patch.decode(content, lenient=lenient)
-        problems = [] if lenient else json_patch.unknown_fields(content) + _duplicates(body, content, "json patch ")
+        problems = [] if lenient else json_patch.problems(codec.pairs(body))
         return (lambda old: json_patch.apply(old, content, raw=body, lenient=lenient)), problems
     duplicates = [] if lenient else _duplicates(body, content)
     if media == STRATEGIC_PATCH:
@@ -99,12 +100,23 @@ def read_patch(x: Exchange, scope: ResourceScope, media: str, options: WriteOpti
         schema = scope.patch_schema()
         return (lambda old: strategic.apply(old, content, schema)), duplicates
     if lenient and isinstance(content, list):
-        raise unfit_result(content, bodies.no_object(content))
+        result = merge_patch.apply({}, {"": content})[""]
+        raise unfit_result(result, bodies.no_object(result))
     return (lambda old: merge_patch.apply(old, content, lenient=lenient)), duplicates
 
 
-def _duplicates(body: bytes, content: Any, what: str = "") -> list[str]:
-    return [f"{what}duplicate field {quote(path)}" for path in codec.duplicate_keys(body, content)]
+def _refusal(media: str, content: Any, why: str) -> Patch:
+    """A patch whose result cannot be decoded."""
+
+    def refuse(old: Object) -> Any:
+        patch = json_patch if media == JSON_PATCH else merge_patch
+        raise unfit_text(spelled.encode(patch.apply(old, content)).decode(), why)
+
+    return refuse
+
+
+def _duplicates(body: bytes, content: Any) -> list[str]:
+    return [f"duplicate field {quote(path)}" for path in codec.duplicate_keys(body, content)]
 
 
 def patched(

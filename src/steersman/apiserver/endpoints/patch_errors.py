@@ -16,12 +16,18 @@ from steersman.apiserver.strategy import Object
 
 _GO_KINDS = {"object": "map", "array": "slice", "string": "string", "bool": "bool", "number": "int64"}
 _NUMBERS = frozenset({"int32", "int64", "float64"})
+_ESCAPED = {ord(char): f"\\u{ord(char):04x}" for char in "<>&\u2028\u2029"}  # by Go's encoder, of what was stored
 _BASE64 = "illegal base64 data"
 
 
 def unfit_result(result: Any, why: str) -> Invalid:
     """For JSON patches and merge patches: the patched object as a whole, and what its decoder says."""
-    return invalid("", "", "", [fe.invalid("patch", codec.encode(result).decode(), why)])
+    return unfit_text(codec.encode(result).decode(), why)
+
+
+def unfit_text(text: str, why: str) -> Invalid:
+    """The same, for an object that is known as text only."""
+    return invalid("", "", "", [fe.invalid("patch", text.translate(_ESCAPED), why)])
 
 
 def unfit_strategic(patch: Object, error: DecodeError) -> Invalid:
