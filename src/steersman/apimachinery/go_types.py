@@ -183,6 +183,7 @@ class StructCodec(Codec):
         self.short_name = go_name.rpartition(".")[2]
         self.fields: dict[str, Field] = {}
         self._zero: dict[str, Any] | None = None
+        self._always: frozenset[str] | None = None
 
     def fill(self, fields: Sequence[Field]) -> None:
         self.fields = {field.name: field for field in fields}
@@ -193,6 +194,13 @@ class StructCodec(Codec):
             zeros = {field.name: field.codec.zero for field in self.fields.values() if not field.vanishes(None)}
             self._zero = zeros
         return _copy(self._zero)
+
+    @property
+    def always(self) -> frozenset[str]:
+        """The fields that are marshalled even when nothing is set."""
+        if self._always is None:
+            self._always = frozenset(field.name for field in self.fields.values() if not field.vanishes(None))
+        return self._always
 
     def empty(self, value: Any) -> bool:
         return False
@@ -211,10 +219,14 @@ class StructCodec(Codec):
             elif each is not None:
                 given[name] = field.codec.decode(each, Place(place, field.step, struct), out)
         found: dict[str, Any] = {}
+        always = self.always
         for name, field in fields.items():
             result = given.get(name)
-            if not field.vanishes(result):
-                found[name] = field.codec.zero if result is None else result
+            if result is None:
+                if name in always:
+                    found[name] = field.codec.zero
+            elif not field.vanishes(result):
+                found[name] = result
         return found
 
 
