@@ -154,6 +154,8 @@ class CustomStrategy:
 
     def _fits(self, obj: Object) -> bool:
         """Whether an object has the types that field ownership needs; what the schema takes mostly has them."""
+        if obj.get("kind") != self.gvk.kind:
+            return False
         if self.pipeline.implies_types and self.pipeline.is_valid(obj):
             return True
         return not validate(self.type_view, untracked(obj), allow_duplicates=True)

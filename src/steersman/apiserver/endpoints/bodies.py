@@ -89,7 +89,7 @@ def report(x: Exchange, scope: ResourceScope, problems: list[str], level: str, o
         return
     if level == "Strict":
         why = f"strict decoding error: {', '.join(problems)}"
-        raise cannot_be_handled(scope.kind, _version(scope, obj), why, given=obj.get("kind") or "")
+        raise cannot_be_handled(obj.get("kind") or scope.kind, _version(scope, obj), why)
     x.warnings.extend(problems)
 
 
