@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from random import Random
 from typing import Any
 
 from hypothesis import given, settings
@@ -13,7 +14,8 @@ from steersman.apimachinery.schema.cel.schema_types import declare
 from steersman.apimachinery.schema.structural import read_schema
 
 from ..strategies import json_values
-from .rig import OBJECT, compiled
+from .grammar import Grammar
+from .rig import OBJECT, compile_error, compiled
 
 PIECES = [
     *"()[]{}.,:?!+-*/%<>|&=",
@@ -63,6 +65,7 @@ expressions = st.recursive(st.sampled_from(ATOMS), _calls, max_leaves=8)
 
 
 def attempt(source: str) -> None:
+    """Compile and evaluate: what is wrong is told by CEL's own errors, and nothing else comes out."""
     try:
         checked = compiled(source)
         low, high = checked.cost()
@@ -83,9 +86,23 @@ def test_any_text(source: str) -> None:
 
 
 @given(expressions)
-@settings(max_examples=300)
+@settings(max_examples=300, deadline=None)
 def test_any_expression(source: str) -> None:
     attempt(source)
+
+
+@given(st.integers(0, 2**32), st.integers(1, 5))
+@settings(max_examples=200, deadline=None)
+def test_what_is_well_typed_compiles(seed: int, depth: int) -> None:
+    source = Grammar(Random(seed)).expression(depth)
+    assert "overload" not in compile_error(source)
+    attempt(source)
+
+
+@given(st.integers(0, 2**32), st.integers(0, 3))
+@settings(max_examples=200, deadline=None)
+def test_what_is_broken_is_refused_or_runs(seed: int, depth: int) -> None:
+    attempt(Grammar(Random(seed)).broken(depth))
 
 
 SCHEMA = {
