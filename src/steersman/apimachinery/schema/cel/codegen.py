@@ -164,7 +164,7 @@ class ExpressionWriter(Writer):
             text = self.let(f"{operand.text}.get({name!r}, MISSING)")
             return self.read(decl.element, text, f"read_entry({self.constant(decl.element, 'D')}, {text}, {name!r})")
         field, child = decl.known_field(name)
-        text = self.let(f"{operand.text}.get({field!r})")
+        text = self.field_of(operand, field)
         if child.nullable and child.kind in _CLASSES:
             self.emit(f"if {text} is None: raise CelError({'no such key: ' + name!r})")
             convert = f"convert({self.constant(child, 'D')}, {text})"
@@ -173,6 +173,13 @@ class ExpressionWriter(Writer):
             assert child.type is not None
             return Code(text, child.type, child if child.kind in CONTAINERS else None)
         return self.read(child, text, f"read_field({self.constant(child, 'D')}, {text}, {name!r})")
+
+    def field_of(self, operand: Code, field: str) -> str:
+        """The variable that holds a field; from an outer loop's variable it is read ahead of the inner loop."""
+        read = f"{operand.text}.get({field!r})"
+        if not self.rounds or operand.text not in self.items or operand.text in self.rounds[-1].own:
+            return self.let(read)
+        return self.rounds[-1].reads.setdefault(read, self.name("h"))
 
     def dynamic_select(self, operand: Code, name: str) -> Code:
         self.raises = True

@@ -9,7 +9,7 @@ from steersman.apimachinery.schema.cel import types as t
 from steersman.apimachinery.schema.cel.ast import Call, Expr, Literal
 from steersman.apimachinery.schema.cel.codegen import ExpressionWriter, is_dyn
 from steersman.apimachinery.schema.cel.constants import constant_value, is_constant
-from steersman.apimachinery.schema.cel.costs import QUADRATIC, call_cost, regex_cost
+from steersman.apimachinery.schema.cel.costs import CALL_LIMIT, QUADRATIC, call_cost, regex_cost
 from steersman.apimachinery.schema.cel.dispatch import dispatcher
 from steersman.apimachinery.schema.cel.library import implementation
 from steersman.apimachinery.schema.cel.library.regex import compile_regex, find_all_with, find_with
@@ -66,7 +66,7 @@ class CallWriter(ExpressionWriter):
         invocation = f"{self.constant(function, 'F')}({', '.join(args)})"
         if exact and expr.overloads[0] in QUADRATIC:
             self.charge_call(expr, args, "None")
-            self.emit("if c > LIMIT: raise CostLimitExceeded()")
+            self.emit(f"if c > {CALL_LIMIT}: raise CostLimitExceeded()")
             return Code(self.let(invocation), expr.type)
         result = self.let(invocation)
         self.charge_call(expr, args, result)
@@ -107,7 +107,7 @@ class CallWriter(ExpressionWriter):
             self.price_text(f"{self.constant(cost, 'C')}({result}{''.join(f', {arg}' for arg in args)})")
             if expr.type.kind not in _ONE_UNIT:
                 # what may be large is not made any larger beyond the limit
-                self.emit("if c > LIMIT: raise CostLimitExceeded()")
+                self.emit(f"if c > {CALL_LIMIT}: raise CostLimitExceeded()")
 
     # -- equality and order
 
@@ -141,7 +141,9 @@ class CallWriter(ExpressionWriter):
             return
         if known[0] is None and known[1] is None:
             a, b = self.let(f"len({left})"), self.let(f"len({right})")
-            self.price_text(f"(({a} if {a} < {b} else {b}) + 9) // 10")
+            # short texts are the most, and cost the one unit that is charged already
+            self.emit(f"if {a} > 10 < {b}: c += (({a} if {a} < {b} else {b}) - 1) // 10")
+            self.emit(f"elif not ({a} and {b}): c -= 1")
             return
         length = known[0] if known[0] is not None else known[1] or 0
         other = right if known[0] is not None else left
@@ -187,7 +189,7 @@ class CallWriter(ExpressionWriter):
         if kinds <= {"string", "bytes"} and len(kinds) == 1 and not self.nulls:
             result = self.let(f"{left} + {right}")
             self.price_text(f"(len({result}) + 9) // 10")
-            self.emit("if c > LIMIT: raise CostLimitExceeded()")
+            self.emit(f"if c > {CALL_LIMIT}: raise CostLimitExceeded()")
             return Code(result, expr.type)
         result = self.let(f"{_ARITHMETIC[expr.function]}({left}, {right})")
         if symbol == "+" and any(map(is_dyn, (first.type, second.type))) and len(expr.overloads) > 1:

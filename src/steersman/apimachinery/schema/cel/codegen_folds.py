@@ -13,9 +13,10 @@ from steersman.apimachinery.schema.cel.ast import Call, Comprehension, Expr, Ide
 from steersman.apimachinery.schema.cel.codegen import CONTAINERS, LIST_COST
 from steersman.apimachinery.schema.cel.codegen_calls import CallWriter, compares_itself
 from steersman.apimachinery.schema.cel.constants import is_constant
+from steersman.apimachinery.schema.cel.costs import CALL_LIMIT
 from steersman.apimachinery.schema.cel.schema_types import Decl
 from steersman.apimachinery.schema.cel.types import Type
-from steersman.apimachinery.schema.cel.writer import Captured, Code
+from steersman.apimachinery.schema.cel.writer import Captured, Code, Round
 
 _CLASSES = {
     "int": "int",
@@ -104,6 +105,8 @@ class FoldWriter(CallWriter):
         if wanted is None or decl.nullable:
             return Code(name, cel_type), [f"{name} = convert({constant}, {name})"]
         check = f"if {name}.__class__ is not {wanted}: {name} = convert({constant}, {name})"
+        if decl.kind == "object":
+            self.items.add(name)
         return Code(name, cel_type, decl if decl.kind in CONTAINERS else None), [check]
 
     def round(self, names: dict[str, Code], expr: Expr) -> Captured:
@@ -113,7 +116,10 @@ class FoldWriter(CallWriter):
         self.scope = {**outer, **names}
         self.indent += 2
         self.blocks += 1
+        self.rounds.append(Round(frozenset(code.text for code in names.values()), {}))
         captured = self.capture(lambda: self.write_bool(expr))
+        for read, name in self.rounds.pop().reads.items():
+            self.lines.append((self.indent - 2, f"{name} = {read}"))
         self.blocks -= 1
         self.indent -= 2
         self.scope = outer
@@ -129,7 +135,7 @@ class FoldWriter(CallWriter):
     def end(self, handler: str) -> None:
         self.emit("except ERRORS as x:")
         self.emit(f"    {handler}")
-        self.emit("if c > LIMIT: raise CostLimitExceeded()")
+        self.emit(f"if c > {CALL_LIMIT}: raise CostLimitExceeded()")
         self.close(counts=True)
 
     # -- kinds of folds

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any, Final
 
-from steersman.apimachinery.schema.cel.costs import CALL_LIMIT, smaller_size
+from steersman.apimachinery.schema.cel.costs import smaller_size
 from steersman.apimachinery.schema.cel.errors import CelError, CostLimitExceeded, EvaluationPanic, no_such_overload
 from steersman.apimachinery.schema.cel.messages import build
 from steersman.apimachinery.schema.cel.objects import (
@@ -192,7 +192,6 @@ NAMES: Final[dict[str, Any]] = {
     "build_message": build,
     "NO_LIST": _NO_LIST,
     "ERRORS": ERRORS,
-    "LIMIT": CALL_LIMIT,
     "MISSING": MISSING,
     "NONE": NONE,
 }

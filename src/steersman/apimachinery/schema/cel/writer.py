@@ -32,6 +32,13 @@ class Captured(NamedTuple):
     raises: bool
 
 
+class Round(NamedTuple):
+    """A fold's round being written: its own variables, and reads of others' fields, which are done once ahead of it."""
+
+    own: frozenset[str]
+    reads: dict[str, str]
+
+
 class Writer:
     """Lines of the function being written, and of those that are finished."""
 
@@ -44,6 +51,8 @@ class Writer:
         self.indent = 2
         self.blocks = 1
         self.raises = False
+        self.rounds: list[Round] = []
+        self.items: set[str] = set()  # iteration variables that are objects of data
         self._pending = 0
         self._mark = 0
         self._names = 0
@@ -118,13 +127,13 @@ class Writer:
     def outline(self, generate: Callable[[], Code]) -> Code:
         """Generate into a function of its own and call it, so that blocks do not nest too deeply."""
         self.flush()
-        outer = (self.lines, self.indent, self.blocks)
+        outer = (self.lines, self.indent, self.blocks, self.rounds)
         params = "".join(f", {code.text}" for code in dict.fromkeys(self.scope.values()))
-        self.lines, self.indent, self.blocks = [], 2, 1
+        self.lines, self.indent, self.blocks, self.rounds = [], 2, 1, []
         code = generate()
         function = self.name("f")
         self.finish(function, params, code)
-        self.lines, self.indent, self.blocks = outer
+        self.lines, self.indent, self.blocks, self.rounds = outer
         self.raises = True
         result = self.name()
         self.emit("try:")
