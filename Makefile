@@ -24,7 +24,7 @@ check: $(VENV)/developing ## formatting, lint, types, import contracts
 	$(BIN)/lint-imports
 
 bench: $(VENV)/developing ## measurements of single parts; see bench/README.md for the whole
-	@for program in http_server managed_fields schema store; do \
+	@for program in cel http_server managed_fields schema store; do \
 	  echo "== bench/$$program.py"; $(BIN)/python bench/$$program.py || exit 1; done
 
 lock: ## pin the development requirements anew (needs uv)
