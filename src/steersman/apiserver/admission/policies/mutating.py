@@ -151,15 +151,13 @@ class _Round:
         form: Form = attributes.rules if attributes.kind is not None else scope.strategy
         variables = await self._variables(scope, params, namespace)
         made = mutation.made(variables, _view(attributes, form))
+        _check_way_back(attributes, scope)
         self._changed = True
         if made is variables.object:
             return
         custom = scope.custom and attributes.kind is None
         if not custom:
             kind = attributes.kind or scope.gvk
-            if scope.custom:
-                # Upstream brings back what is of the resource's own group only.
-                raise MutationError(f"request to convert CR to an invalid group/version: {kind.api_version}")
             made = {**made, "apiVersion": kind.api_version, "kind": kind.kind}
         obj = _completed(made, form, custom=custom, strict=not mutation.merges)
         if attributes.kind is None:
@@ -173,6 +171,16 @@ class _Round:
         if not policy.ignores_failures:
             words = f"policy '{policy.name}' with binding '{binding.name}' denied request: {why}"
             self._errors.append((words, "Invalid"))
+
+
+def _check_way_back(attributes: Attributes, scope: ResourceScope) -> None:
+    """Upstream cannot bring everything back from the form in which a policy sees it; raises MutationError then."""
+    asked, seen = attributes.gvk, scope.gvk
+    if scope.custom and attributes.kind is not None:
+        raise MutationError(f"request to convert CR to an invalid group/version: {asked.api_version}")
+    if not scope.custom and attributes.kind is None and seen != asked:
+        kinds = f"converting ({seen.version}.{seen.kind}) to ({asked.version}.{asked.kind})"
+        raise MutationError(f"{kinds}: unknown conversion")
 
 
 def _view(attributes: Attributes, form: Form) -> TypeView | None:
