@@ -24,7 +24,7 @@ OF_THE_RUN = re.compile(
 )
 # A patched object is quoted as the patch left its bytes: numbers as the client wrote them, new fields in its order.
 PATCHED = re.compile(r'(?<=Invalid value: )"(?:[^"\\]|\\.)*"')
-GO_ESCAPE = re.compile(r"(?<!\\)((?:\\\\)*)\\(?:x([0-9a-f]{2})|([av]))")
+GO_ESCAPE = re.compile(r"(?<!\\)((?:\\\\)*)\\(?:x([0-9a-f]{2})|([av])|U([0-9a-f]{8}))")
 GO_ESCAPES = {"a": "\\u0007", "v": "\\u000b"}
 # Upstream reads the keys of list items in managedFields as floats, and so rewrites an integer beyond 2^53.
 GREAT_KEY = re.compile(r'"[kv]:[^ ]*[0-9]{16}')
@@ -100,6 +100,8 @@ def _respelled(quoted: re.Match[str]) -> str:
 
 
 def _json_escape(found: re.Match[str]) -> str:
+    if found[4]:
+        return found[1] + chr(int(found[4], 16))
     return found[1] + (f"\\u00{found[2]}" if found[2] else GO_ESCAPES[found[3]])
 
 

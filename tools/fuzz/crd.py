@@ -130,12 +130,17 @@ class Case:
         asks = [Ask("GET", self._collection(version), accept=TABLE) for version in self.versions]
         while time.monotonic() < deadline:
             answers = [await server.ask(ask) for ask in asks]
-            if all(answer.status == 200 for answer in answers):
+            if await self._is_established(server) and all(answer.status == 200 for answer in answers):
                 names = {each["name"] for answer in answers for each in answer.body.get("columnDefinitions") or ()}
                 if not column or column in names:
                     return
             await asyncio.sleep(0.03)
         raise NeverReadyError(f"case {self.number}: {self.path} is not served")
+
+    async def _is_established(self, server: Server) -> bool:
+        definition = (await server.ask(Ask("GET", self.path))).body
+        conditions = definition["status"].get("conditions") or ()
+        return any(each["type"] == "Established" and each["status"] == "True" for each in conditions)
 
     async def _objects(self, count: int) -> None:
         for number in range(count):

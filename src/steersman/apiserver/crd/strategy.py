@@ -270,6 +270,6 @@ def keep_system_metadata(meta: Object, old: Object) -> None:
 
 
 def same_content(a: Object, b: Object) -> bool:
-    """Whether two objects are equal but for their metadata (JSON's equality: 1 is not true)."""
+    """Whether two objects are equal but for their metadata, as Go compares them: 1 is neither true nor 1.0."""
     left, right = ({k: v for k, v in obj.items() if k != "metadata"} for obj in (a, b))
-    return left == right and codec.encode(left) == codec.encode(right)
+    return left == right and codec.identity(left) == codec.identity(right)

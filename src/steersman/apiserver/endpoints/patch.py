@@ -85,7 +85,8 @@ def read_patch(x: Exchange, scope: ResourceScope, media: str, options: WriteOpti
         content = codec.decode(body)
     except codec.NumberError as error:
         if options.field_validation != "Ignore":
-            raise BadRequest(f"error decoding patch: {error}") from None
+            where = "Go struct field jsonPatchOp.value" if media == JSON_PATCH else "Go value"
+            raise BadRequest(f"error decoding patch: {str(error).replace('Go value', where)}") from None
         return _refusal(media, spelled.decode(body), str(error)), []
     except codec.JsonError as error:
         raise BadRequest("invalid JSON patch") from error
@@ -158,8 +159,8 @@ def patched(
 
 def _object(scope: ResourceScope, changed: Any, strategic_of: Any) -> Object:
     """What a patch made, as an object of the endpoint's kind. Raises BadRequest, Invalid."""
-    if not isinstance(changed, dict) or (scope.custom and not isinstance(changed.get("metadata"), dict)):
-        raise BadRequest("the patch leaves no object")
+    if not isinstance(changed, dict):
+        raise unfit_result(changed, bodies.no_object(changed))
     obj: Object = codec.copy(changed)
     if scope.custom:
         if why := bodies.unreadable(obj.items()):
