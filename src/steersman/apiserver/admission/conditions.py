@@ -26,7 +26,14 @@ from steersman.apiserver.authn.user import UserInfo, service_account_groups, ser
 from steersman.apiserver.authz import attributes as authz
 from steersman.apiserver.strategy import Object
 
-__all__ = ["AdmissionVariables", "Conditions", "Outcome", "admission_variables", "compile_conditions"]
+__all__ = [
+    "AdmissionVariables",
+    "Conditions",
+    "Outcome",
+    "admission_variables",
+    "compile_conditions",
+    "request_namespace",
+]
 
 _NAMESPACE_META = frozenset(
     {

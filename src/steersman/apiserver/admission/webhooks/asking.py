@@ -16,7 +16,7 @@ from steersman.api.admission.review import Question, Verdict
 from steersman.api.review_answers import AnswerError
 from steersman.apimachinery.errors import ApiError, BadRequest, forbidden, internal
 from steersman.apiserver.admission.chain import Attributes
-from steersman.apiserver.admission.conditions import admission_variables
+from steersman.apiserver.admission.conditions import admission_variables, request_namespace
 from steersman.apiserver.admission.matching import Equivalents, matched_scope, namespace_matches, object_matches
 from steersman.apiserver.admission.versions import convert
 from steersman.apiserver.admission.webhooks.hooks import Hook
@@ -97,7 +97,7 @@ class Asker:
             request_resource=attributes.scope.gvr,
             subresource=attributes.subresource,
             name=attributes.name,
-            namespace=attributes.namespace,
+            namespace=request_namespace(attributes),
             operation=attributes.operation,
             user=attributes.user.to_dict(),
             obj=_typed(obj, kind.api_version, kind.kind),
