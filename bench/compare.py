@@ -126,11 +126,20 @@ def measure_steersman(load: Load, folder: pathlib.Path) -> dict:
             process.wait()
     time.sleep(1)
     fresh = resident(process.pid)
+    before = processor_seconds(process.pid)
     result = load(url)
+    used = processor_seconds(process.pid) - before
     after = resident(process.pid)
     process.send_signal(signal.SIGTERM)
     process.wait()
-    return {"ready": statistics.median(ready), "first_ready": ready[0], "fresh": fresh, "after": after, "load": result}
+    return {
+        "ready": statistics.median(ready),
+        "first_ready": ready[0],
+        "fresh": fresh,
+        "after": after,
+        "cpu": used,
+        "load": result,
+    }
 
 
 def measure_reference(load: Load, folder: pathlib.Path, shared: pathlib.Path) -> dict:
@@ -148,11 +157,13 @@ def measure_reference(load: Load, folder: pathlib.Path, shared: pathlib.Path) ->
         time.sleep(5)
         pids = [int((folder / f"{name}.pid").read_text()) for name in ("etcd", "apiserver")]
         fresh = sum(map(resident, pids))
+        before = sum(map(processor_seconds, pids))
         result = load(f"https://127.0.0.1:{port}")
+        used = sum(map(processor_seconds, pids)) - before
         after = sum(map(resident, pids))
     finally:
         subprocess.run(["bash", str(scripts / "down.sh"), str(folder)], check=False)
-    return {"ready": ready, "first_ready": ready, "fresh": fresh, "after": after, "load": result}
+    return {"ready": ready, "first_ready": ready, "fresh": fresh, "after": after, "cpu": used, "load": result}
 
 
 def resident(pid: int) -> float:
@@ -161,6 +172,12 @@ def resident(pid: int) -> float:
         if line.startswith("VmRSS:"):
             return int(line.split()[1]) / 1000
     return 0.0
+
+
+def processor_seconds(pid: int) -> float:
+    """Processor time that a process has used so far."""
+    fields = pathlib.Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
+    return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
 
 
 def rate(phase: str, runs: list[dict]) -> float:

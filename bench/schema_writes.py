@@ -35,10 +35,10 @@ def main() -> int:
         load = prepared(work, options)
         ours, theirs = [], []
         for number in range(options.rounds):
-            ours.append(measure_steersman(load, work / f"us-{number}")["load"])
+            ours.append(measure_steersman(load, work / f"us-{number}"))
             if not options.without_reference:
-                theirs.append(measure_reference(load, work / f"reference-{number}", options.shared)["load"])
-    print(table(ours, theirs))
+                theirs.append(measure_reference(load, work / f"reference-{number}", options.shared))
+    print(table(ours, theirs, writes=options.objects * len(PHASES)))
     return 0
 
 
@@ -53,22 +53,35 @@ def prepared(work: pathlib.Path, options: argparse.Namespace):
     return lambda url: run_load(work / "schema_load", url, *files, *sizes)
 
 
-def table(ours: list[dict], theirs: list[dict]) -> str:
+def table(ours: list[dict], theirs: list[dict], *, writes: int) -> str:
     """Medians of all rounds, and the least ratio of a round."""
     lines = [f"{fields(SCHEMA)} fields", "", "| | steersman | reference | ratio | least ratio | bytes sent, received |"]
     lines.append("|---|--:|--:|--:|--:|--:|")
     for phase in PHASES:
-        us, them = ([run[phase]["per_second"] for run in runs] for runs in (ours, theirs))
-        errors = sum(run[phase]["errors"] for run in ours + theirs)
-        label = f"{phase}/s" + (f" ({errors} errors)" if errors else "")
-        size = f"{ours[0][phase]['bytes_sent']:,}, {ours[0][phase]['bytes_received']:,}"
-        if them:
-            mine, other = statistics.median(us), statistics.median(them)
-            least = min(one / two for one, two in zip(us, them, strict=True))
-            lines.append(f"| {label} | {mine:,.0f} | {other:,.0f} | {mine / other:.1f}x | {least:.1f}x | {size} |")
-        else:
-            lines.append(f"| {label} | {statistics.median(us):,.0f} | | | | {size} |")
+        us, them = ([run["load"][phase]["per_second"] for run in runs] for runs in (ours, theirs))
+        label = f"{phase}/s" + errors(ours, phase, "here") + errors(theirs, phase, "there")
+        first = ours[0]["load"][phase]
+        lines.append(row(label, us, them, ",.0f", f"{first['bytes_sent']:,}, {first['bytes_received']:,}"))
+    us, them = ([run["cpu"] / writes * 1000 for run in runs] for runs in (ours, theirs))
+    lines.append(row("processor time a write, ms", us, them, ".2f", "", less_is_better=True))
     return "\n".join(lines)
+
+
+def row(label: str, us: list[float], them: list[float], form: str, note: str, *, less_is_better: bool = False) -> str:
+    mine = statistics.median(us)
+    if not them:
+        return f"| {label} | {mine:{form}} | | | | {note} |"
+    other = statistics.median(them)
+    ratios = [one / two for one, two in zip(us, them, strict=True)]
+    ratio, least = mine / other, min(ratios)
+    if less_is_better:
+        ratio, least = other / mine, 1 / max(ratios)
+    return f"| {label} | {mine:{form}} | {other:{form}} | {ratio:.1f}x | {least:.1f}x | {note} |"
+
+
+def errors(runs: list[dict], phase: str, where: str) -> str:
+    count = sum(run["load"][phase]["errors"] for run in runs)
+    return f" ({count} errors {where})" if count else ""
 
 
 if __name__ == "__main__":
