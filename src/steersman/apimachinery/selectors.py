@@ -153,6 +153,18 @@ def from_object(selector: Mapping[str, Any] | None) -> LabelSelector:
     return LabelSelector(requirements)
 
 
+def go_text(selector: Mapping[str, Any]) -> str:
+    """A LabelSelector object as Go prints a pointer to one."""
+    labels = "".join(f"{key}: {value}," for key, value in sorted((selector.get("matchLabels") or {}).items()))
+    expressions = "".join(
+        f"LabelSelectorRequirement{{Key:{each.get('key') or ''},Operator:{each.get('operator') or ''},"
+        f"Values:[{' '.join(each.get('values') or ())}],}},"
+        for each in selector.get("matchExpressions") or ()
+    )
+    maps = f"map[string]string{{{labels}}}"
+    return f"&LabelSelector{{MatchLabels:{maps},MatchExpressions:[]LabelSelectorRequirement{{{expressions}}},}}"
+
+
 def validate_object(
     selector: Mapping[str, Any] | None, field: str, *, allow_invalid_values: bool = False
 ) -> list[FieldError]:

@@ -2,10 +2,13 @@
 
 Source: kubernetes `pkg/registry/admissionregistration/{validating,mutating}admissionpolicy{,binding}/strategy.go`,
 `pkg/apis/admissionregistration/validation/validation.go`,
-`pkg/apis/admissionregistration/v1/zz_generated.validations.go`.
+`pkg/apis/admissionregistration/v1/zz_generated.validations.go`, `pkg/printers/internalversion/printers.go`.
 """
 
 from __future__ import annotations
+
+from datetime import datetime
+from typing import Any
 
 from steersman.api import checks
 from steersman.api.admissionregistration.rules import (
@@ -18,11 +21,13 @@ from steersman.api.admissionregistration.rules import (
 from steersman.api.builtin import BuiltinStrategy, StatusStrategy
 from steersman.api.conditions import condition_errors
 from steersman.api.strategy import Object, Strategy
+from steersman.api.tables import age
 from steersman.apimachinery import field_errors as fe
 from steersman.apimachinery import names, selectors
 from steersman.apimachinery.field_errors import FieldError
 from steersman.apimachinery.jsonpath import compile_path
 
+_UNSET = "<unset>"
 _NOT_FOUND_ACTIONS = ("Deny", "Allow")
 _ACTIONS = ("Audit", "Deny", "Warn")
 _TWICE = (
@@ -44,12 +49,23 @@ class PolicyStrategy(BuiltinStrategy):
     def warnings(self, obj: Object, old: Object | None = None) -> list[str]:
         return reserved_name_warnings(obj["metadata"].get("name") or "") if old is not None else []
 
+    def row(self, obj: Object, now: datetime) -> list[Any]:
+        meta = obj["metadata"]
+        return [meta.get("name") or "", *self.cells(obj.get("spec") or {}), age(meta.get("creationTimestamp"), now)]
+
     def spec_errors(self, obj: Object, old: Object | None) -> list[FieldError]:
         """What is wrong with the spec of a new (old: None) or changed object."""
         raise NotImplementedError
 
+    def cells(self, spec: Part) -> list[Any]:
+        """The cells of a Table between the name and the age."""
+        raise NotImplementedError
+
 
 class ValidatingAdmissionPolicyStrategy(PolicyStrategy):
+    def cells(self, spec: Part) -> list[Any]:
+        return [len(spec.get("validations") or ()), _param_kind_cell(spec)]
+
     def spec_errors(self, obj: Object, old: Object | None) -> list[FieldError]:
         from steersman.api.admissionregistration.validating_policy import spec_errors
 
@@ -60,6 +76,9 @@ class ValidatingAdmissionPolicyStrategy(PolicyStrategy):
 
 
 class MutatingAdmissionPolicyStrategy(PolicyStrategy):
+    def cells(self, spec: Part) -> list[Any]:
+        return [len(spec.get("mutations") or ()), _param_kind_cell(spec)]
+
     def spec_errors(self, obj: Object, old: Object | None) -> list[FieldError]:
         from steersman.api.admissionregistration.mutating_policy import spec_errors
 
@@ -90,7 +109,12 @@ def _field_ref_errors(reference: str, field: str) -> list[FieldError]:
     return []
 
 
-class ValidatingAdmissionPolicyBindingStrategy(PolicyStrategy):
+class _BindingStrategy(PolicyStrategy):
+    def cells(self, spec: Part) -> list[Any]:
+        return [spec.get("policyName") or "", _param_ref_cell(spec.get("paramRef") or {})]
+
+
+class ValidatingAdmissionPolicyBindingStrategy(_BindingStrategy):
     def spec_errors(self, obj: Object, old: Object | None) -> list[FieldError]:
         spec = obj.get("spec") or {}
         return _binding_errors(spec) + _action_errors(spec.get("validationActions") or [], "spec.validationActions")
@@ -115,7 +139,7 @@ def _action_errors(actions: list[str], field: str) -> list[FieldError]:
     return errors
 
 
-class MutatingAdmissionPolicyBindingStrategy(PolicyStrategy):
+class MutatingAdmissionPolicyBindingStrategy(_BindingStrategy):
     def spec_errors(self, obj: Object, old: Object | None) -> list[FieldError]:
         spec = obj.get("spec") or {}
         errors = [] if spec.get("policyName") else [fe.required("spec.policyName")]
@@ -145,3 +169,15 @@ def _param_ref_errors(reference: Part, field: str) -> list[FieldError]:
         errors.append(fe.required(field, "one of name or selector must be specified"))
     action = reference.get("parameterNotFoundAction")
     return errors + checks.one_of(action, _NOT_FOUND_ACTIONS, f"{field}.parameterNotFoundAction")
+
+
+def _param_kind_cell(spec: Part) -> str:
+    kind = spec.get("paramKind")
+    return _UNSET if kind is None else f"{kind.get('apiVersion') or ''}/{kind.get('kind') or ''}"
+
+
+def _param_ref_cell(reference: Part) -> str:
+    if reference.get("name"):
+        return f"{reference.get('namespace') or '*'}/{reference['name']}"
+    selector = reference.get("selector")
+    return _UNSET if selector is None else selectors.go_text(selector)

@@ -8,7 +8,8 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Final
+from datetime import datetime
+from typing import Any, Final
 
 from steersman.api import checks
 from steersman.api.admissionregistration.rules import (
@@ -30,6 +31,7 @@ from steersman.api.apiextensions.conversion_rules import (
 )
 from steersman.api.builtin import BuiltinStrategy
 from steersman.api.strategy import Object
+from steersman.api.tables import age
 from steersman.apimachinery import field_errors as fe
 from steersman.apimachinery import names, selectors
 from steersman.apimachinery.field_errors import FieldError
@@ -69,6 +71,10 @@ class WebhookConfigurationStrategy(BuiltinStrategy):
 
     def validate_update(self, new: Object, old: Object) -> list[FieldError]:
         return [*self.validate_meta(new), *_errors(_webhooks(new), _demands(_webhooks(new), _webhooks(old)))]
+
+    def row(self, obj: Object, now: datetime) -> list[Any]:
+        meta = obj["metadata"]
+        return [meta.get("name") or "", len(_webhooks(obj)), age(meta.get("creationTimestamp"), now)]
 
     def warnings(self, obj: Object, old: Object | None = None) -> list[str]:
         reserved = reserved_name_warnings(obj["metadata"].get("name") or "") if old is not None else []
