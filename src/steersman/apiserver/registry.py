@@ -7,6 +7,7 @@ is there now.
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Callable, Iterator
 from contextlib import AbstractAsyncContextManager, contextmanager, nullcontext
 from dataclasses import dataclass, field
@@ -21,6 +22,7 @@ from steersman.apimachinery.field_errors import FieldError
 from steersman.apimachinery.gvk import GroupVersionKind
 from steersman.apimachinery.meta import dedup_owner_references
 from steersman.apimachinery.options import DeleteOptions
+from steersman.apimachinery.schema.patience import TakesLong, patience
 from steersman.apiserver import rest
 from steersman.apiserver.admission import Admission, Attributes, Form
 from steersman.apiserver.authn.user import UserInfo
@@ -31,6 +33,8 @@ from steersman.apiserver.watchcache import Entry
 from steersman.store.interface import CompareFailed, Store
 
 NAME_TRIES = 8
+_PATIENCE = 20_000
+"""What rules may cost on the event loop: milliseconds, some tens where every function is a slow one."""
 _CREATE_WITH_VERSION = "resourceVersion should not be set on objects to be created"
 
 
@@ -130,7 +134,7 @@ class Registry:
         """Judge a new object and store it; `version` is the resourceVersion that came with it."""
         strategy = scope.strategy
         name = obj["metadata"].get("name") or ""
-        if errors := strategy.before_create(obj):
+        if errors := await _judged(strategy.before_create, obj):
             raise _invalid(scope, strategy, obj, name, errors)
         ctx.warn(strategy.warnings(obj, None))
         if self.admission.judges:
@@ -215,7 +219,7 @@ class Registry:
         obj = attributes.obj
         assert obj is not None
         with _begun(scope, obj, old, ctx):
-            if errors := strategy.before_update(obj, old):
+            if errors := await _judged(strategy.before_update, obj, old):
                 raise _invalid(scope, strategy, obj, obj["metadata"].get("name") or name, errors)
             ctx.warn(strategy.warnings(obj, old))
             if self.admission.judges:
@@ -473,6 +477,18 @@ def _begun(scope: ResourceScope, obj: Object, old: Object | None, ctx: WriteCont
         stored = not ctx.dry_run
     finally:
         finish(stored)
+
+
+async def _judged(judge: Callable[..., list[FieldError]], *objects: Object) -> list[FieldError]:
+    """What a strategy finds wrong. Rules that take long are evaluated aside, so that others are served meanwhile."""
+    given = patience.set(_PATIENCE)
+    try:
+        return judge(*objects)
+    except TakesLong:
+        pass
+    finally:
+        patience.reset(given)
+    return await asyncio.to_thread(judge, *objects)
 
 
 def _invalid(scope: ResourceScope, strategy: Strategy, obj: Object, name: str, errors: list[FieldError]) -> Invalid:

@@ -91,12 +91,14 @@ class Program:
         """The result and its cost, for the variables' values in order; an error is returned as the result.
 
         Data is passed as JSON for variables with a declaration. CostLimitExceeded is returned when the cost passes
-        `limit`.
+        `limit`; evaluation stops soon after.
         """
-        box = [0]
+        # the code stops at one limit: another one is as much ahead or behind at the start
+        start = CALL_LIMIT - limit
+        box = [start]
         result: Any
         try:
-            result = self._function(0, box, *values)
+            result = self._function(start, box, *values)
         except CelError as error:
             result = error
         except (CostLimitExceeded, EvaluationPanic) as error:
@@ -105,9 +107,10 @@ class Program:
             result = no_such_overload()
         except (RecursionError, MemoryError, OverflowError) as error:
             result = CelError(f"internal error: {error}")
-        if box[0] > limit:
+        cost = box[0] - start
+        if cost > limit:
             result = CostLimitExceeded()
-        return result, box[0]
+        return result, cost
 
 
 def compile_expression(

@@ -11,7 +11,7 @@ from typing import Any, Final
 
 from steersman._util.gotext import quote
 from steersman.apimachinery.schema.cel.codegen import CONTAINERS
-from steersman.apimachinery.schema.cel.costs import CALL_LIMIT
+from steersman.apimachinery.schema.cel.costs import CALL_LIMIT, OBJECT_LIMIT
 from steersman.apimachinery.schema.cel.errors import CelError, CompileError, CostLimitExceeded
 from steersman.apimachinery.schema.cel.objects import ListValue, ObjectValue, convert
 from steersman.apimachinery.schema.cel.program import (
@@ -25,10 +25,21 @@ from steersman.apimachinery.schema.cel.schema_types import MAX_REQUEST, Decl
 from steersman.apimachinery.schema.cel.types import BOOL, STRING, Type
 from steersman.apimachinery.schema.cel.values import NONE, Optional
 from steersman.apimachinery.schema.field_paths import relative_path
+from steersman.apimachinery.schema.patience import TakesLong, patience
 from steersman.apimachinery.schema.structural import Node
 
 _MAX_MESSAGE = 5 * 1024
 _BUDGET_GONE: Final = "running out of cost budget, no further validation rules will be run"
+
+
+def _run(program: Program, values: tuple[Any, Any], budget: int) -> tuple[Any, int]:
+    """The result and the cost, with what is left of the object's budget."""
+    most = patience.get()
+    limit = CALL_LIMIT if most is None else min(CALL_LIMIT, most - OBJECT_LIMIT + budget)
+    result, cost = program.evaluate(*values, limit=limit)
+    if limit < CALL_LIMIT and cost > limit:
+        raise TakesLong
+    return result, cost
 
 
 @dataclass(frozen=True, slots=True)
@@ -138,7 +149,7 @@ class Rule:
             values = self._value(data), self._old_value(old)
         except CelError as error:
             return Problem("", f"{error} evaluating rule: {self._name}", kind=True), budget
-        result, cost = program.evaluate(*values)
+        result, cost = _run(program, values, budget)
         if cost > budget:
             return Problem("", f"validation failed due to {_BUDGET_GONE}", kind=True, ends=True), -1
         budget -= cost
@@ -183,7 +194,7 @@ class Rule:
         forgivable = not self.expression.uses_old
         detail = ""
         if self._message is not None:
-            result, cost = self._message.evaluate(*values)
+            result, cost = _run(self._message, values, budget)
             problem = self._message_problem(result, cost, budget)
             if problem:
                 return Problem("", problem, self._path, kind=True, ends=True, forgivable=forgivable), budget
