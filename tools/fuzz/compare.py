@@ -28,6 +28,8 @@ GO_ESCAPE = re.compile(r"(?<!\\)((?:\\\\)*)\\(?:x([0-9a-f]{2})|([av])|U([0-9a-f]
 GO_ESCAPES = {"a": "\\u0007", "v": "\\u000b"}
 # Upstream reads the keys of list items in managedFields as floats, and so rewrites an integer beyond 2^53.
 GREAT_KEY = re.compile(r'"[kv]:[^ ]*[0-9]{16}')
+CORRUPT = "StorageError: corrupt object"
+WHY_CORRUPT = "an object stored in another version, where it has embedded resources of wrong types"
 Json = Any
 
 
@@ -109,8 +111,8 @@ def explained(reference: Answer, server: Answer, lines: list[str]) -> str:
     """Why two answers may differ, if that is known; else ""."""
     if reference.status == 0:
         return "the reference panics: a JSON patch tests a list that holds null"
-    if reference.status == 500 and "StorageError: corrupt object" in write(reference.body):
-        return "an object stored in another version, where it has embedded resources of wrong types"
+    if reference.status == 500 and CORRUPT in write(reference.body):
+        return WHY_CORRUPT
     if not all(line.startswith((".metadata.managedFields", ".metadata.resourceVersion")) for line in lines):
         return ""
     if GREAT_KEY.search(write(reference.body)) or GREAT_KEY.search(write(server.body)):

@@ -126,7 +126,6 @@ NODE_FAULTS: tuple[Schema, ...] = (
     {"enum": [None]},
     {"enum": [{}, [], 1, 1]},
     {"required": ["x", "x"]},
-    {"required": []},
     {"allOf": []},
     {"anyOf": [{}]},
     {"oneOf": [{"type": "string"}]},
@@ -344,5 +343,4 @@ DEFINITION_FAULTS: tuple[Callable[[Definition, Definition], None], ...] = (
     lambda definition, spec: definition.update(status={"storedVersions": ["v9"]}),
     lambda definition, spec: definition.update(strange=1),
     lambda definition, spec: definition.update(kind="Odd"),
-    lambda definition, spec: definition.update(apiVersion="apiextensions.k8s.io/v1beta1"),
 )  # fmt: skip

@@ -77,7 +77,7 @@ class SchemaMaker:
         if self.chance(0.1):
             schema["x-kubernetes-preserve-unknown-fields"] = True
         if self.chance(0.15):
-            schema["required"] = self.some((*properties, "missing"), 0.4)
+            schema["required"] = self.some((*properties, "missing"), 0.4) or ["spec"]
         if self.chance(0.1) and not with_status:
             schema |= self._validations(schema, 1)
         return schema
@@ -324,7 +324,7 @@ class SchemaMaker:
         known = schema.get("properties") or {}
         names = tuple(known) or ("a",)
         if self.chance(0.5):
-            rules["required"] = self.some((*names, "gone"), 0.4)
+            rules["required"] = self.some((*names, "gone"), 0.4) or ["gone"]
         below = {
             name: self._validations(known[name], depth - 1)
             for name in known

@@ -224,3 +224,22 @@ def test_rules_are_passed_over_when_types_or_sizes_are_wrong() -> None:
     skipped = pipeline.validate({"f": "x"})[-1]
     assert skipped.field == "<nil>"
     assert skipped.body().startswith("Invalid value: null: some validation rules were not checked")
+
+
+@pytest.mark.parametrize(
+    ("value", "allowed", "fits"),
+    [
+        (2**63 - 2, 2.0**63, True),  # as floats they are equal
+        (3.5, 3, True),  # cut to an integer
+        (2.0**63, -(2**63), True),  # which this float does not fit
+        (97, "a", True),  # the character
+        (-1, "\ufffd", True),
+        (98, "a", False),
+        (1, True, False),
+        ("1", 1, False),
+        (None, None, False),
+    ],
+)
+def test_values_become_of_the_type_of_the_enum(value: Any, allowed: Any, fits: bool) -> None:
+    errors = compile_schema({"properties": {"a": {"enum": [allowed]}}}).validate({"a": value})
+    assert (errors == []) is fits

@@ -277,6 +277,8 @@ def _in_enum(value: Any, allowed: Any) -> bool:
         return False
     if type(value) is float and type(allowed) is int:
         return numbers.to_int64(value) == allowed
+    if type(value) is int and type(allowed) is float:
+        return float(value) == allowed
     if type(value) is int and type(allowed) is str:
         return (chr(value) if 0 <= value < 0x110000 and not 0xD800 <= value < 0xE000 else "\ufffd") == allowed
     return deep_equal(value, allowed)
