@@ -38,6 +38,7 @@ def test_unknown_fields_are_dropped_and_named():
         ({"uid": 5}, "number into Go struct field ObjectMeta.uid of type types.UID"),
         ({"labels": "x"}, "string into Go struct field ObjectMeta.labels of type map[string]string"),
         ({"labels": {"a": 1}}, "number into Go struct field ObjectMeta.labels of type string"),
+        ({"labels": {"b": [], "a": 1}}, "number into Go struct field ObjectMeta.labels of type string"),
         ({"generation": 1.5}, "number 1.5 into Go struct field ObjectMeta.generation of type int64"),
         ({"ownerReferences": {}}, "object into Go struct field ObjectMeta.ownerReferences of type []v1.OwnerReference"),
         (
@@ -60,3 +61,9 @@ def test_what_the_store_holds_loses_only_its_malformed_fields():
 
 def test_no_metadata_is_empty_metadata():
     assert coerce_object_meta(None) == ({}, [])
+
+
+def test_unknown_fields_come_in_the_order_of_keys():
+    owner = {"uid": "u", "z": 1, "name": "n", "kind": "K", "b": 1, "apiVersion": "v1"}
+    _, unknown = coerce_object_meta({"ownerReferences": [owner], "Labels": {}})
+    assert unknown == ["metadata.Labels", "metadata.ownerReferences[0].b", "metadata.ownerReferences[0].z"]

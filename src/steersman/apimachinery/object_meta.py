@@ -69,7 +69,13 @@ def coerce_object_meta(value: Any, *, drop_malformed: bool = False) -> tuple[dic
     ordered = {key: _as_marshalled(value[key]) for key in sorted(value)}
     if drop_malformed:
         ordered = {key: each for key, each in ordered.items() if _fits(key, each)}
-    decoded, unknown = _TABLE.decode(f"{_META}ObjectMeta", ordered)
+    try:
+        decoded, unknown = _TABLE.decode(f"{_META}ObjectMeta", ordered)
+    except DecodeError:
+        _TABLE.decode(f"{_META}ObjectMeta", _sorted(ordered))  # upstream comes across the keys in their order
+        raise
+    if len(unknown) > 1:
+        decoded, unknown = _TABLE.decode(f"{_META}ObjectMeta", _sorted(ordered))
     return dict(sorted(decoded.items())), [f"metadata.{path}" for path in unknown]
 
 
@@ -81,6 +87,12 @@ def _fits(key: str, value: Any) -> bool:
     except DecodeError:
         return False
     return True
+
+
+def _sorted(value: Any) -> Any:
+    if isinstance(value, dict):
+        return {key: _sorted(value[key]) for key in sorted(value)}
+    return [_sorted(item) for item in value] if isinstance(value, list) else value
 
 
 def _as_marshalled(value: Any) -> Any:
