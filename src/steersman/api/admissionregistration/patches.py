@@ -35,7 +35,7 @@ APPLY_CONFIGURATION: Final = t.object_type("Object")
 JSON_PATCHES: Final = t.list_of(t.object_type("JSONPatch"))
 PATCH_FUNCTIONS: Final = frozenset({"jsonpatch.escapeKey"})
 _EXACT = 2**53 - 1
-_NO_EXPONENT = 10**21
+_INT64 = 2**63
 _TEXT = Field(t.STRING, "string")
 _NULL = Foreign("structpb.NullValue", "NULL_VALUE", "0")
 
@@ -192,7 +192,7 @@ def _json(value: Any) -> Any:
         return {_key(key): _json(item) for key, item in pairs_of(value)}
     if value.__class__ in (int, Uint) and not -_EXACT <= value <= _EXACT:
         return str(int(value))
-    if value.__class__ is float and value.is_integer() and abs(value) < _NO_EXPONENT:
+    if value.__class__ is float and value.is_integer() and -_INT64 <= value < _INT64:
         return int(value)
     return _scalar(value)
 
