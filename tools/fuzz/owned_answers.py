@@ -1,0 +1,66 @@
+"""Answers to compare where ownership counts: times of entries that clients wrote are kept, those of the run are one."""
+
+from __future__ import annotations
+
+import json
+import re
+from dataclasses import replace
+from typing import Any
+
+from .values import write
+from .wire import Answer
+
+THIS_RUN = re.compile(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\dZ")
+PAST = re.compile(r"20(?:0\d|1\d|2[0-4])-")
+SEVERAL = re.compile(r"(?<=errors:\n).*", re.DOTALL)
+QUOTED_ENTRIES = re.compile(r"managedFields.*", re.DOTALL)
+
+
+def plain(body: Any) -> Any:
+    """A body with numbers instead of their texts."""
+    return json.loads(write(body))
+
+
+def comparable(answer: Answer) -> Answer:
+    """The answer with one time for all that was written in this run, and lists of errors that have no order sorted."""
+    body = answer.body
+    if isinstance(body, dict) and body.get("kind") == "Status" and isinstance(body.get("message"), str):
+        body = {**body, "message": SEVERAL.sub(lambda found: "\n".join(sorted(found[0].split("\n"))), body["message"])}
+    elif isinstance(body, dict) and isinstance(body.get("metadata"), dict):
+        body = {**body, "metadata": _metadata(body["metadata"])}
+    return replace(answer, body=body)
+
+
+def _metadata(meta: dict[str, Any]) -> dict[str, Any]:
+    meta = {**meta, "deletionTimestamp": "<time>"} if "deletionTimestamp" in meta else dict(meta)
+    if isinstance(meta.get("managedFields"), list):
+        meta["managedFields"] = [_entry(each) for each in meta["managedFields"]]
+    return meta
+
+
+def _entry(entry: dict[str, Any]) -> dict[str, Any]:
+    return {**entry, "past": entry["time"]} if PAST.match(str(entry.get("time"))) else entry
+
+
+def only_order_of_times(reference: Answer, server: Answer) -> bool:
+    """Whether two objects differ only in the order of entries, which times decide, and a second began in between."""
+    from .compare import differences
+
+    sides = [comparable(answer).body for answer in (reference, server)]
+    if not all(isinstance(side, dict) and isinstance(side.get("metadata"), dict) for side in sides):
+        return False
+    if differences(_in_order(reference), _in_order(server)):
+        return False
+    return any(len(_present_times(side)) > 1 for side in sides)
+
+
+def _in_order(answer: Answer) -> Answer:
+    answer = comparable(answer)
+    meta = answer.body["metadata"]
+    entries = sorted(meta.get("managedFields") or (), key=lambda entry: write({**entry, "time": ""}))
+    return replace(answer, body={**answer.body, "metadata": {**meta, "managedFields": entries}})
+
+
+def _present_times(body: dict[str, Any]) -> set[str]:
+    entries = body["metadata"].get("managedFields") or ()
+    return {entry["time"] for entry in entries if "time" in entry and "past" not in entry}
