@@ -3,7 +3,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from prometheus_client.parser import text_string_to_metric_families
 
-from steersman.apiserver.metric_types import Counter, Gauge, Histogram, expose, format_number
+from steersman._util.metric_types import Counter, Gauge, Histogram, expose, format_number
 
 BOUNDS = (0.5, 1.0, 1e6)
 label_values = st.text(st.characters(blacklist_categories=("Cs", "Cc"), whitelist_characters="\n"), max_size=8)
