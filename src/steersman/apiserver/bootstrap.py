@@ -12,9 +12,9 @@ from steersman.apiserver.authz.aggregation import aggregate
 from steersman.apiserver.authz.bootstrap import default_policy, reconcile
 from steersman.apiserver.authz.rbac import GROUP
 from steersman.apiserver.core import Core
-from steersman.apiserver.registry import WriteContext
 from steersman.apiserver.scope import ResourceScope
 from steersman.apiserver.strategy import Object
+from steersman.apiserver.writing import WriteContext
 
 SYSTEM_USER = UserInfo("system:apiserver", "", ("system:masters",))
 NAMESPACES = ("default", "kube-node-lease", "kube-public", "kube-system")

@@ -13,11 +13,12 @@ from steersman.apimachinery.apply.managers import Writer
 from steersman.apimachinery.apply.names import manager_name
 from steersman.apimachinery.options import options_object
 from steersman.apiserver.exchange import Exchange
-from steersman.apiserver.registry import Registry, WriteContext
+from steersman.apiserver.registry import Registry
 from steersman.apiserver.rest import Check, allow
 from steersman.apiserver.watchcache import Change, ResourceCache, WatchCache
 from steersman.apiserver.watching import WatchHub
 from steersman.apiserver.webhooks.caller import WebhookCaller
+from steersman.apiserver.writing import WriteContext
 from steersman.net.http import Response
 from steersman.store.interface import Compacted, Store, StoreError, StoreEvent
 

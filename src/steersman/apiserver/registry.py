@@ -8,28 +8,22 @@ is there now.
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Iterator
-from contextlib import AbstractAsyncContextManager, contextmanager, nullcontext
-from dataclasses import dataclass, field
+from collections.abc import Callable
 from functools import partial
-from typing import Protocol
 
-from steersman._util.keylock import KeyLocks
-from steersman.apimachinery.apply.managers import APPLY, Writer, restore_times
+from steersman.apimachinery.apply.managers import restore_times
 from steersman.apimachinery.codec import json as codec
 from steersman.apimachinery.errors import AlreadyExists, ApiError, Invalid, already_exists, conflict, invalid, not_found
 from steersman.apimachinery.field_errors import FieldError
-from steersman.apimachinery.gvk import GroupVersionKind
 from steersman.apimachinery.meta import dedup_owner_references
-from steersman.apimachinery.options import DeleteOptions
 from steersman.apimachinery.schema.patience import TakesLong, patience
 from steersman.apiserver import rest
-from steersman.apiserver.admission import Admission, Attributes, Form
-from steersman.apiserver.authn.user import UserInfo
+from steersman.apiserver.admission import Admission, Attributes
+from steersman.apiserver.deletion import Deletion
 from steersman.apiserver.scope import ResourceScope
 from steersman.apiserver.strategy import Object, Strategy
-from steersman.apiserver.unreadable import Unreadable
 from steersman.apiserver.watchcache import Entry
+from steersman.apiserver.writing import Facet, WriteContext, Writes, answered, attributes_of, begun, readable
 from steersman.store.interface import CompareFailed, Store
 
 NAME_TRIES = 8
@@ -38,62 +32,13 @@ _PATIENCE = 20_000
 _CREATE_WITH_VERSION = "resourceVersion should not be set on objects to be created"
 
 
-@dataclass(slots=True)
-class WriteContext:
-    """Who writes, how, and when (`now` in RFC 3339); `warn` collects texts for Warning headers.
-
-    `authorize_create` is asked before an update creates; it raises Forbidden. `owns`: the change brings its own
-    managedFields. `options` are the request's, without their kind.
-    """
-
-    user: UserInfo
-    writer: Writer
-    now: str
-    dry_run: bool = False
-    subresource: str = ""
-    warnings: list[str] = field(default_factory=list)
-    authorize_create: rest.Check = rest.allow
-    owns: bool = False
-    options: Object = field(default_factory=dict)
-
-    @property
-    def applies(self) -> bool:
-        """Server-side apply: the change brings its own managedFields, and creates what is missing."""
-        return self.writer.operation == APPLY
-
-    def warn(self, texts: list[str]) -> None:
-        self.warnings.extend(text for text in texts if text not in self.warnings)
-
-
-class Facet(Protocol):
-    """What a subresource of another kind shows of an object, and how a change of that becomes one of the object.
-
-    `kind` is that kind, `form` its rules.
-    """
-
-    @property
-    def kind(self) -> GroupVersionKind: ...
-
-    @property
-    def form(self) -> Form: ...
-
-    def view(self, obj: Object) -> Object:
-        """What the subresource shows, with its owners: what a request changes."""
-
-    def plain(self, obj: Object) -> Object:
-        """The same without owners."""
-
-    def merge(self, old: Object, changed: Object) -> Object:
-        """The object with what was changed, as a new top level and metadata."""
-
-
 class Registry:
     """Reads and writes objects of any scope."""
 
     def __init__(self, store: Store, admission: Admission) -> None:
-        self.store = store
         self.admission = admission
-        self._locks = KeyLocks()
+        self._writes = Writes(store, admission)
+        self.delete = Deletion(self._writes).delete
 
     async def create(self, scope: ResourceScope, namespace: str, obj: Object, ctx: WriteContext) -> Entry:
         """Store a new object. Raises AlreadyExists, Invalid, Forbidden (admission) and what the store raises."""
@@ -105,7 +50,7 @@ class Registry:
             new = {**admitted, "metadata": dict(admitted["metadata"])}
             rest.fill_new_metadata(new["metadata"], ctx.now)
             try:
-                with _begun(scope, new, None, ctx):
+                with begun(scope, new, None, ctx):
                     return await self._store_new(scope, namespace, new, version, attributes, ctx)
             except AlreadyExists:
                 if not generated or attempt == NAME_TRIES - 1:
@@ -122,7 +67,7 @@ class Registry:
         rest.wipe_system_metadata(meta)
         if not ctx.applies:
             _own(meta, await scope.settled(lambda: scope.strategy.track(None, obj, ctx.writer, ctx.now)))
-        attributes = _attributes("CREATE", scope, namespace, meta.get("name") or "", obj, None, ctx)
+        attributes = attributes_of("CREATE", scope, namespace, meta.get("name") or "", obj, None, ctx)
         await self.admission.admit(attributes)
         if attributes.patched:
             _check_patched(attributes, ctx)
@@ -150,12 +95,12 @@ class Registry:
         if existing is not None:
             raise self._exists(scope, name, existing)
         if ctx.dry_run:
-            return await _answered(scope, Entry(key, stored, 0, 0))
+            return await answered(scope, Entry(key, stored, 0, 0))
         try:
-            revision = await self._swap(scope, key, 0, stored)
+            revision = await self._writes.swap(scope, key, 0, stored)
         except CompareFailed:
             raise self._exists(scope, name, scope.cache.get(key)) from None
-        return await _answered(scope, Entry(key, stored, revision, revision))
+        return await answered(scope, Entry(key, stored, revision, revision))
 
     def _exists(self, scope: ResourceScope, name: str, existing: Entry | None) -> AlreadyExists:
         error = already_exists(scope.group, scope.resource, name)
@@ -184,12 +129,12 @@ class Registry:
         Invalid and what `change` raises.
         """
         key = scope.key(namespace, name)
-        async with self._turn(scope, key):
+        async with self._writes.turn(scope, key):
             while True:
                 existing = scope.cache.get(key)
                 if existing is None and not _may_create(strategy, ctx):
                     raise not_found(scope.group, scope.resource, name)
-                old = await _readable(scope, existing) if existing is not None else None
+                old = await readable(scope, existing) if existing is not None else None
                 if uid:
                     _check_uid(scope, key, name, uid, old, dry_run=ctx.dry_run)
                 if existing is None or old is None:
@@ -198,7 +143,7 @@ class Registry:
                     rest.check_resource_version(scope, name, version, existing.revision, unconditional=True)
                 try:
                     entry = await self._replace(scope, strategy, namespace, name, change, old, existing, ctx, facet)
-                    return await _answered(scope, entry), False
+                    return await answered(scope, entry), False
                 except CompareFailed:
                     continue
 
@@ -218,7 +163,7 @@ class Registry:
         attributes = await self._proposed(scope, strategy, namespace, name, change, old, existing, ctx, facet)
         obj = attributes.obj
         assert obj is not None
-        with _begun(scope, obj, old, ctx):
+        with begun(scope, obj, old, ctx):
             if errors := await _judged(strategy.before_update, obj, old):
                 raise _invalid(scope, strategy, obj, obj["metadata"].get("name") or name, errors)
             ctx.warn(strategy.warnings(obj, old))
@@ -255,7 +200,7 @@ class Registry:
         if not ctx.applies and not ctx.owns:
             managed = await scope.settled(lambda: strategy.track(old, obj, ctx.writer, ctx.now))
             _own(obj["metadata"], managed)
-        attributes = _attributes("UPDATE", scope, namespace, name, obj, current, ctx, facet)
+        attributes = attributes_of("UPDATE", scope, namespace, name, obj, current, ctx, facet)
         await self.admission.admit(attributes)
         assert attributes.obj is not None
         if attributes.patched and facet is None:
@@ -274,25 +219,6 @@ class Registry:
         attributes.old = old if facet is None else facet.plain(old)
         await self.admission.validate(attributes)
 
-    async def _swap(self, scope: ResourceScope, key: str, expected: int, value: bytes | None) -> int:
-        """Write to the store, unless the resource has another form by now."""
-        epoch = scope.epoch
-        if epoch is None:
-            return await self.store.swap(scope.storage_key(key), expected, value)
-        epoch.begin()
-        revision = 0
-        try:
-            revision = await self.store.swap(scope.storage_key(key), expected, value)
-            return revision
-        finally:
-            epoch.end(revision)
-
-    def _turn(self, scope: ResourceScope, key: str) -> AbstractAsyncContextManager[None]:
-        """The writers of one key take turns, unless others are asked meanwhile, who may themselves want to write."""
-        if self.admission.mutates or self.admission.judges or scope.view.remote:
-            return nullcontext()
-        return self._locks.hold((scope.cache.prefix, key))
-
     async def _store_update(
         self,
         scope: ResourceScope,
@@ -308,13 +234,13 @@ class Registry:
         held = meta.get("finalizers") or meta.get("deletionGracePeriodSeconds") or scope.strategy.holds_deletion(obj)
         if "deletionTimestamp" in meta and not held:
             if not ctx.dry_run:
-                await self._swap(scope, key, existing.revision, None)
+                await self._writes.swap(scope, key, existing.revision, None)
             return Entry(key, stored, existing.revision, existing.create_revision)
         if ctx.dry_run:
             return Entry(key, stored, existing.revision, existing.create_revision)
         if not changes:
             return existing
-        revision = await self._swap(scope, key, existing.revision, stored)
+        revision = await self._writes.swap(scope, key, existing.revision, stored)
         return Entry(key, stored, revision, existing.create_revision)
 
     async def _create_on_update(
@@ -330,153 +256,6 @@ class Registry:
         obj["metadata"].pop("resourceVersion", None)
         await ctx.authorize_create()
         return await self.create(scope, namespace, obj, ctx), True
-
-    async def delete(
-        self,
-        scope: ResourceScope,
-        namespace: str,
-        name: str,
-        options: DeleteOptions,
-        ctx: WriteContext,
-        *,
-        named: bool = True,
-    ) -> tuple[Entry, bool]:
-        """Delete an object, or mark it when finalizers hold it. Returns (its last state, whether it is gone).
-
-        `named` says that the request names it, as one that deletes a collection does not.
-        """
-        key = scope.key(namespace, name)
-        if scope.delete_warning and options.propagation_policy is None and options.orphan_dependents is None:
-            ctx.warn([scope.delete_warning])
-        async with self._turn(scope, key):
-            while True:
-                existing = scope.cache.get(key)
-                if existing is None:
-                    raise not_found(scope.group, scope.resource, name)
-                await scope.view.prepare([existing])
-                try:
-                    entry, gone = await self._delete(scope, namespace, name, key, existing, options, ctx, named)
-                    return (entry if gone else await _answered(scope, entry)), gone
-                except CompareFailed:
-                    continue
-
-    async def _delete(
-        self,
-        scope: ResourceScope,
-        namespace: str,
-        name: str,
-        key: str,
-        existing: Entry,
-        options: DeleteOptions,
-        ctx: WriteContext,
-        named: bool,
-    ) -> tuple[Entry, bool]:
-        obj = existing.decode()
-        meta = obj["metadata"]
-        rest.check_delete_preconditions(scope, name, meta, existing.revision, options)
-        await self._admit_deletion(scope, namespace, name if named else "", existing, options, ctx)
-        finalizers = rest.deletion_finalizers(meta.get("finalizers") or [], options, scope.delete_policy)
-        finalizers += [item for item in scope.strategy.deletion_finalizers(obj) if item not in finalizers]
-        if scope.grace is not None:
-            return await self._delete_gracefully(scope, key, existing, obj, finalizers, options, ctx)
-        if not finalizers and not scope.strategy.holds_deletion(obj):
-            if ctx.dry_run or options.dry_run:
-                return existing, True
-            revision = await self._swap(scope, key, existing.revision, None)
-            return Entry(key, existing.stored, revision, existing.create_revision), True
-        if finalizers:
-            meta["finalizers"] = finalizers
-        scope.strategy.mark_deleting(obj, ctx.now)
-        stored = codec.encode_object(obj)
-        if stored == existing.stored:
-            return existing, False
-        if ctx.dry_run or options.dry_run:
-            return Entry(key, stored, existing.revision, existing.create_revision), False
-        revision = await self._swap(scope, key, existing.revision, stored)
-        return Entry(key, stored, revision, existing.create_revision), False
-
-    async def _admit_deletion(
-        self,
-        scope: ResourceScope,
-        namespace: str,
-        name: str,
-        existing: Entry,
-        options: DeleteOptions,
-        ctx: WriteContext,
-    ) -> None:
-        attributes = _attributes("DELETE", scope, namespace, name, None, scope.view.tree(existing), ctx)
-        attributes.options = {**options.raw, "kind": "DeleteOptions", "apiVersion": "meta.k8s.io/v1"}
-        await self.admission.admit(attributes)
-        if self.admission.judges:
-            await self.admission.validate(attributes)
-
-    async def _delete_gracefully(
-        self,
-        scope: ResourceScope,
-        key: str,
-        existing: Entry,
-        obj: Object,
-        finalizers: list[str],
-        options: DeleteOptions,
-        ctx: WriteContext,
-    ) -> tuple[Entry, bool]:
-        """Delete an object that is given time to end: it is marked first, and goes when no time is left."""
-        assert scope.grace is not None
-        meta = obj["metadata"]
-        asked = options.grace_period_seconds
-        rest.announce_deletion(meta, scope.grace(obj, asked), asked, ctx.now)
-        if finalizers:
-            meta["finalizers"] = finalizers
-        else:
-            meta.pop("finalizers", None)
-        entry, dry_run = existing, ctx.dry_run or options.dry_run
-        stored = codec.encode_object(obj)
-        if stored != existing.stored:
-            revision = existing.revision
-            if not dry_run:
-                revision = await self._swap(scope, key, revision, stored)
-            entry = Entry(key, stored, revision, existing.create_revision)
-        if finalizers or meta["deletionGracePeriodSeconds"]:
-            return entry, False
-        if not dry_run:
-            revision = await self._swap(scope, key, entry.revision, None)
-            entry = Entry(key, stored, revision, existing.create_revision)
-        return entry, True
-
-
-async def _readable(scope: ResourceScope, entry: Entry) -> Object:
-    """A new tree of what a write starts from."""
-    if scope.view.remote:
-        try:
-            await scope.view.prepare([entry])
-        except Unreadable as error:
-            raise error.of_write() from None
-    return scope.view.tree(entry)
-
-
-async def _answered(scope: ResourceScope, entry: Entry) -> Entry:
-    """What a write gives back, ready to be read."""
-    if scope.view.remote:
-        try:
-            await scope.view.prepare([entry])
-        except Unreadable as error:
-            raise error.of_answer() from None
-    return entry
-
-
-@contextmanager
-def _begun(scope: ResourceScope, obj: Object, old: Object | None, ctx: WriteContext) -> Iterator[None]:
-    """Give an object what the server gives out to its kind; what is not stored in the end is taken back."""
-    if scope.begin is None or ctx.subresource:
-        yield
-        return
-    finish = scope.begin(obj, old)
-    stored = False
-    try:
-        yield
-        stored = not ctx.dry_run
-    finally:
-        finish(stored)
 
 
 async def _judged(judge: Callable[..., list[FieldError]], *objects: Object) -> list[FieldError]:
@@ -494,34 +273,6 @@ async def _judged(judge: Callable[..., list[FieldError]], *objects: Object) -> l
 def _invalid(scope: ResourceScope, strategy: Strategy, obj: Object, name: str, errors: list[FieldError]) -> Invalid:
     group = scope.group if scope.error_group is None else scope.error_group
     return invalid(group, strategy.error_kind or obj["kind"], name, errors)
-
-
-def _attributes(
-    operation: str,
-    scope: ResourceScope,
-    namespace: str,
-    name: str,
-    obj: Object | None,
-    old: Object | None,
-    ctx: WriteContext,
-    facet: Facet | None = None,
-) -> Attributes:
-    kind = "CreateOptions" if operation == "CREATE" else "UpdateOptions"
-    return Attributes(
-        operation,
-        scope,
-        namespace,
-        name,
-        obj,
-        old,
-        ctx.user,
-        ctx.dry_run,
-        ctx.subresource,
-        kind=None if facet is None else facet.kind,
-        form=None if facet is None else facet.form,
-        options={"kind": kind, "apiVersion": "meta.k8s.io/v1", **ctx.options},
-        warn=ctx.warn,
-    )
 
 
 def _check_patched(attributes: Attributes, ctx: WriteContext) -> None:

@@ -16,9 +16,9 @@ from steersman.apiserver.admission import Attributes
 from steersman.apiserver.core import Core
 from steersman.apiserver.endpoints import answers, other_kind
 from steersman.apiserver.exchange import Answer, Exchange
-from steersman.apiserver.registry import WriteContext
 from steersman.apiserver.scope import ResourceScope
 from steersman.apiserver.strategy import Object
+from steersman.apiserver.writing import WriteContext
 
 _TRIES = 20
 

@@ -28,9 +28,9 @@ from steersman.apiserver.builtins import BuiltinRules
 from steersman.apiserver.core import Core
 from steersman.apiserver.endpoints import answers, bodies, transform
 from steersman.apiserver.exchange import Answer, Exchange
-from steersman.apiserver.registry import WriteContext
 from steersman.apiserver.scope import ResourceScope
 from steersman.apiserver.strategy import Object
+from steersman.apiserver.writing import WriteContext
 
 _GROUP, _KIND = "authentication.k8s.io", "TokenRequest"
 _PROJECTED_SECONDS = 3607
