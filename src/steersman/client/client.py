@@ -29,7 +29,8 @@ from steersman.client.rest import RestClient
 from steersman.client.rest_mapper import RestMapper
 from steersman.client.retry import DEFAULT_RETRY, Backoff
 from steersman.client.transport import Transport
-from steersman.client.watch import RECONNECT, Watch
+from steersman.client.watch import INACTIVITY, RECONNECT, Watch
+from steersman.client.watch_memory import Memory
 from steersman.client.watch_source import Source
 
 T = TypeVar("T")
@@ -160,18 +161,24 @@ class Client:
         backoff: Backoff = RECONNECT,
         on_synced: Callable[[], None] | None = None,
         on_error: Callable[[Exception], None] | None = None,
+        inactivity: float | None = INACTIVITY,
+        metadata_only: bool = False,
+        memory: Memory | None = None,
     ) -> Watch[T]:
         """The objects and all that happens to them, for ever, of all namespaces by default. See `Watch`.
 
         `name` watches one object. With a `resource_version` there is no initial state: events after it are given.
         `initial` says how the initial state is asked for: streamed if the server can ("auto"), always by a list, or
         always streamed (KEP-3157). `on_synced` is called whenever the state is complete, after the last event of it was
-        taken. `on_error` hears of each failure that the watch recovers from; it is logged by default.
+        taken. `on_error` hears of each failure that the watch recovers from; it is logged by default. After `inactivity`
+        seconds without an event or a bookmark the connection is opened anew (None: only when the server is late to end
+        it). `metadata_only` asks for PartialObjectMetadata: apiVersion, kind and metadata. `memory` keeps the last
+        states of the objects, by default one of its own.
         """
         if name is not None:
             field_selector = f"{field_selector},metadata.name={name}" if field_selector else f"metadata.name={name}"
         query = query_of(labelSelector=label_selector, fieldSelector=field_selector)
-        source = Source(self.rest, self.mapper, kind, namespace, query)
+        source = Source(self.rest, self.mapper, kind, namespace, query, metadata_only=metadata_only)
         return Watch(
             kind,
             source,
@@ -180,6 +187,8 @@ class Client:
             backoff=backoff,
             on_synced=on_synced,
             on_error=on_error,
+            inactivity=inactivity,
+            memory=memory,
         )
 
     async def create(

@@ -35,6 +35,8 @@ logger = logging.getLogger("steersman.client")
 Query = Iterable[tuple[str, str]]
 T = TypeVar("T", bound=RawResponse | RawStream)
 
+JSON = "application/json"
+
 MAX_RETRIES = 10
 """How often a request is sent again because the server said Retry-After (client-go: 10)."""
 
@@ -61,7 +63,7 @@ class RestClient:
     ) -> None:
         self._transport = transport
         self._credentials = credentials or Anonymous()
-        self._fixed = [("User-Agent", user_agent), ("Accept", "application/json")]
+        self._fixed = [("User-Agent", user_agent)]
         self._fixed += impersonate.headers() if impersonate else []
         self._timeout = timeout
         self._warnings = Warnings(on_warning)
@@ -74,11 +76,13 @@ class RestClient:
         body: Any = None,
         *,
         content_type: str = "application/json",
+        accept: str | None = None,
         timeout: float | None = None,
     ) -> Any:
         """Send a request, `body` as JSON, and give the answer's JSON.
 
-        `timeout` is in seconds, for every single attempt. Raises ApiError, TransportError, CredentialsError,
+        `accept` asks for another form of the answer, in JSON too. `timeout` is in seconds, for every single attempt.
+        Raises ApiError, TransportError, CredentialsError,
         DecodeError.
         """
         text = encode_query(query)
@@ -86,7 +90,9 @@ class RestClient:
         limit = self._timeout if timeout is None else timeout
 
         async def send(headers: Headers) -> RawResponse:
-            extra = [] if data is None else [("Content-Type", content_type)]
+            extra = [("Accept", accept or JSON)]
+            if data is not None:
+                extra.append(("Content-Type", content_type))
             return await self._transport.request(method, path, text, [*headers, *extra], data, limit)
 
         response = await self._attempts(method, send)
@@ -98,15 +104,16 @@ class RestClient:
             raise DecodeError(f"{method} {path}: the answer ({response.status}) is not JSON: {error}") from error
 
     @asynccontextmanager
-    async def stream(self, path: str, query: Query = ()) -> AsyncIterator[RawStream]:
+    async def stream(self, path: str, query: Query = (), *, accept: str | None = None) -> AsyncIterator[RawStream]:
         """Send a GET and give the answer as it arrives. Raises as `json`; the stream itself raises TransportError."""
         text = encode_query(query)
+        form = ("Accept", accept or JSON)
         async with AsyncExitStack() as stack:
 
             async def send(headers: Headers) -> RawStream:
                 await stack.aclose()  # an earlier attempt's
                 return await stack.enter_async_context(
-                    self._transport.stream("GET", path, text, headers, None, self._timeout)
+                    self._transport.stream("GET", path, text, [*headers, form], None, self._timeout)
                 )
 
             stream = await self._attempts("GET", send)

@@ -8,10 +8,10 @@ from __future__ import annotations
 import asyncio
 import logging
 import random
-from collections.abc import AsyncGenerator, Callable, Iterator, Mapping
+from collections.abc import AsyncGenerator, Callable, Mapping
 from contextlib import aclosing
 from dataclasses import dataclass
-from typing import Generic, Literal, Self, TypeAlias, TypeVar
+from typing import Generic, Literal, Self, TypeVar
 
 from steersman.apimachinery.errors import ApiError, Gone
 from steersman.client.errors import CredentialsError, DecodeError, NoMatch
@@ -19,13 +19,12 @@ from steersman.client.pager import key_of
 from steersman.client.resources import Kind, Object
 from steersman.client.retry import Backoff
 from steersman.client.transport import TlsError, TransportError, TransportTimeout, header
+from steersman.client.watch_memory import EventType, Memory, Told
 from steersman.client.watch_source import EventReader, Source
 
 logger = logging.getLogger("steersman.client")
 
 T = TypeVar("T")
-EventType = Literal["ADDED", "MODIFIED", "DELETED"]
-_Told: TypeAlias = tuple[EventType, Object, bool]
 
 RECONNECT = Backoff(steps=1, duration=0.8, factor=2.0, jitter=1.0, cap=30.0)
 """Waits between attempts after a failure (client-go's reflector); `steps` is not used, a watch never gives up."""
@@ -35,6 +34,10 @@ STREAM_SECONDS = (300, 600)
 
 SILENCE = 30.0
 """Seconds after the asked-for end at which a stream that has not ended is taken for dead."""
+
+INACTIVITY = 120.0
+"""Seconds without an event or a bookmark after which a stream is opened anew: kube-apiserver sends a bookmark each
+minute, and a connection may die without a word."""
 
 INITIAL_SILENCE = 10.0
 """Seconds without an event after which a server that was asked for WatchList is taken not to know it."""
@@ -53,13 +56,6 @@ class WatchEvent(Generic[T]):
     type: EventType
     object: T
     initial: bool = False
-
-
-@dataclass(slots=True)
-class _Known:
-    uid: str
-    version: str
-    raw: Object
 
 
 class Watch(Generic[T]):
@@ -91,6 +87,8 @@ class Watch(Generic[T]):
         backoff: Backoff,
         on_synced: Callable[[], None] | None,
         on_error: Callable[[Exception], None] | None,
+        inactivity: float | None = INACTIVITY,
+        memory: Memory | None = None,
     ) -> None:
         self._decode = kind.from_wire
         self._source = source
@@ -100,7 +98,8 @@ class Watch(Generic[T]):
         self._backoff = backoff
         self._on_synced = on_synced
         self._on_error = on_error
-        self._known: dict[tuple[str, str], _Known] = {}
+        self._memory = memory or Memory()
+        self._inactivity = inactivity
         self._started = False
         self._failures = 0
         self._closed = False
@@ -115,13 +114,17 @@ class Watch(Generic[T]):
         return self
 
     async def __anext__(self) -> WatchEvent[T]:
+        told = await self.told()
+        return WatchEvent(told.type, self._decode(told.raw), told.initial)
+
+    async def told(self) -> Told:
+        """The next event as it came, with the object's state before it. Raises StopAsyncIteration once closed."""
         try:
-            kind, raw, initial = await anext(self._events)
+            return await anext(self._events)
         except asyncio.CancelledError:
             # What has been told is remembered here, not in the generator that the cancellation has ended.
             self._events = self._events if self._closed else self._run()
             raise
-        return WatchEvent(kind, self._decode(raw), initial)
 
     async def __aenter__(self) -> Self:
         return self
@@ -134,7 +137,7 @@ class Watch(Generic[T]):
         self._closed = True
         await self._events.aclose()
 
-    async def _run(self) -> AsyncGenerator[_Told, None]:
+    async def _run(self) -> AsyncGenerator[Told, None]:
         while True:
             delay = 0.0
             try:
@@ -145,7 +148,7 @@ class Watch(Generic[T]):
                 delay = await self._after(error)
             await asyncio.sleep(delay)
 
-    async def _session(self) -> AsyncGenerator[_Told, None]:
+    async def _session(self) -> AsyncGenerator[Told, None]:
         """From connecting to the end of the connection."""
         if self._version is None and not self._streamed:
             async with aclosing(self._list()) as events:
@@ -155,7 +158,7 @@ class Watch(Generic[T]):
             async for event in events:
                 yield event
 
-    async def _list(self) -> AsyncGenerator[_Told, None]:
+    async def _list(self) -> AsyncGenerator[Told, None]:
         listing = self._source.listing()
         seen: set[tuple[str, str]] = set()
         async with aclosing(listing.pages()) as pages:
@@ -164,13 +167,13 @@ class Watch(Generic[T]):
                     seen.clear()
                 for item in page.items:
                     seen.add(key_of(item))
-                    for event in self._tell("ADDED", item, True):
+                    for event in self._memory.tell("ADDED", item, True):
                         yield event
-        for event in self._vanished(seen):
+        for event in self._memory.vanished(seen, listing.resource_version):
             yield event
         self._synced(listing.resource_version)
 
-    async def _stream(self) -> AsyncGenerator[_Told, None]:
+    async def _stream(self) -> AsyncGenerator[Told, None]:
         clock = asyncio.get_running_loop().time
         seconds = random.randint(*STREAM_SECONDS)  # noqa: S311 -- spreads load, guards nothing
         opened, quiet = clock(), True
@@ -181,18 +184,18 @@ class Watch(Generic[T]):
                     async for told in events:
                         yield told
             self._started = True
-            while (event := await reader.next(opened + seconds + SILENCE)) is not None:
+            while (event := await reader.next(self._patience(opened + seconds + SILENCE))) is not None:
                 kind, raw = event
                 self._failures, quiet = 0, False
                 if kind != "BOOKMARK":
-                    for told in self._tell(kind, raw, False):
+                    for told in self._memory.tell(kind, raw, False):
                         yield told
                 self._version = _version(raw) or self._version
         if quiet and clock() - opened < _HEALTHY:
             raise TransportError("the server ended the watch at once")
         self._failures = 0
 
-    async def _initial(self, reader: EventReader) -> AsyncGenerator[_Told, None]:
+    async def _initial(self, reader: EventReader) -> AsyncGenerator[Told, None]:
         """The state, as a stream that asked for it begins: it ends with a bookmark that says so."""
         clock = asyncio.get_running_loop().time
         seen: set[tuple[str, str]] = set()
@@ -206,39 +209,19 @@ class Watch(Generic[T]):
             kind, raw = event
             if kind != "BOOKMARK":
                 (seen.discard if kind == "DELETED" else seen.add)(key_of(raw))
-                for told in self._tell(kind, raw, True):
+                for told in self._memory.tell(kind, raw, True):
                     yield told
             elif _ends_initial(raw):
                 break
-        for told in self._vanished(seen):
+        for told in self._memory.vanished(seen, _version(raw)):
             yield told
         self._synced(_version(raw))
 
-    def _tell(self, kind: EventType, raw: Object, initial: bool) -> Iterator[_Told]:
-        """What is to be told about an object, given what has been told before."""
-        key, metadata = key_of(raw), raw.get("metadata") or {}
-        known = self._known.get(key)
-        if kind == "DELETED":
-            self._known.pop(key, None)
-            if known is not None or not initial:
-                yield "DELETED", raw, initial
-            return
-        uid, version = metadata.get("uid") or "", metadata.get("resourceVersion") or ""
-        if known is not None and known.version == version and known.uid == uid:
-            return
-        self._known[key] = _Known(uid, version, raw)
-        if known is not None and known.uid != uid:
-            yield "DELETED", known.raw, initial
-            known = None
-        if known is not None:
-            kind = "MODIFIED"
-        elif initial:
-            kind = "ADDED"
-        yield kind, raw, initial
-
-    def _vanished(self, seen: set[tuple[str, str]]) -> Iterator[_Told]:
-        for key in [key for key in self._known if key not in seen]:
-            yield "DELETED", self._known.pop(key).raw, True
+    def _patience(self, end: float) -> float:
+        """Until when the next event or bookmark must come, given when the stream must end."""
+        if self._inactivity is None:
+            return end
+        return min(end, asyncio.get_running_loop().time() + self._inactivity)
 
     def _synced(self, version: str) -> None:
         self._version = version

@@ -20,6 +20,12 @@ from steersman.client.rest_mapper import RestMapper
 from steersman.client.transport import RawStream, TransportTimeout
 
 T = TypeVar("T")
+METADATA_FORMS = (
+    "application/json;as=PartialObjectMetadataList;g=meta.k8s.io;v=v1",
+    "application/json;as=PartialObjectMetadata;g=meta.k8s.io;v=v1",
+)
+"""What to accept of a list and of a watch (KEP-2334's forms; API concepts, "Metadata-only fetches")."""
+
 _TYPES = frozenset({"ADDED", "MODIFIED", "DELETED", "BOOKMARK", "ERROR"})
 
 
@@ -27,13 +33,21 @@ class Source(Generic[T]):
     """One collection, in one namespace or in all (None), narrowed by `query` (selectors)."""
 
     def __init__(
-        self, rest: RestClient, mapper: RestMapper, kind: Kind[T], namespace: str | None, query: Mapping[str, str]
+        self,
+        rest: RestClient,
+        mapper: RestMapper,
+        kind: Kind[T],
+        namespace: str | None,
+        query: Mapping[str, str],
+        *,
+        metadata_only: bool = False,
     ) -> None:
         self._rest = rest
         self._mapper = mapper
         self._kind = kind
         self._namespace = namespace
         self._query = dict(query)
+        self._forms = METADATA_FORMS if metadata_only else (None, None)
 
     def __str__(self) -> str:
         resource = self._kind.api_kind()
@@ -43,7 +57,7 @@ class Source(Generic[T]):
         """The collection as it is now."""
 
         async def fetch(query: Mapping[str, str]) -> Any:
-            return await self._rest.json("GET", await self._path(), query.items())
+            return await self._rest.json("GET", await self._path(), query.items(), accept=self._forms[0])
 
         return Listing(self._kind, fetch, self._query, DEFAULT_LIMIT)
 
@@ -51,7 +65,7 @@ class Source(Generic[T]):
     async def stream(self, parameters: Mapping[str, str]) -> AsyncIterator[RawStream]:
         """The collection's events; `parameters` say from where on."""
         query = {**self._query, "watch": "true", "allowWatchBookmarks": "true", **parameters}
-        async with self._rest.stream(await self._path(), query.items()) as stream:
+        async with self._rest.stream(await self._path(), query.items(), accept=self._forms[1]) as stream:
             yield stream
 
     async def look_again(self) -> None:
