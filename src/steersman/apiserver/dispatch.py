@@ -27,7 +27,7 @@ from steersman.apiserver.scope import ResourceScope
 from steersman.apiserver.strategy import Strategy
 
 # Documents for discovery do not mind a slash at the end, all other paths do.
-_WITH_SLASH = frozenset({"api", "apis", "openid", ".well-known"})
+_WITH_SLASH = frozenset({"api", "apis", "openid", ".well-known", "version"})
 _VERBS_ON_ITEM = frozenset({"get", "update", "patch", "delete"})
 
 
@@ -163,13 +163,15 @@ def _strategy_of(scope: ResourceScope, subresource: str) -> Strategy:
 
 
 async def _path(core: Core, x: Exchange) -> Answer:
-    """Everything that is no object: discovery, schemas, health, version, metrics; whatever the method, as upstream."""
+    """Everything that is no object: discovery, schemas, health, version, metrics; some whatever the method."""
     path = x.info.path
     parts = path.split("/")[1:]
     if parts[-1] == "" and (len(parts) == 1 or parts[0] in _WITH_SLASH):
         parts.pop()
     if "" in parts:
         return answers.page_not_found()
+    if x.info.method != "GET" and _only_for_get(core, parts):
+        raise no_such_method()
     match parts:
         case []:
             return answers.value(200, answers.accepted(x, frozenset()), {"paths": core.paths()})
@@ -197,6 +199,18 @@ async def _path(core: Core, x: Exchange) -> Answer:
             return core.scrape()
         case _:
             return answers.page_not_found()
+
+
+def _only_for_get(core: Core, parts: list[str]) -> bool:
+    """Whether a document is given to GET alone, as upstream's web service does with those that are built in."""
+    match parts:
+        case ["api"] | ["version"]:
+            return True
+        case ["api", version] | ["apis", _, version]:
+            group = "" if parts[0] == "api" else parts[1]
+            return core.catalog.is_builtin(group) and version in core.catalog.groups()[group]
+        case _:
+            return False
 
 
 async def _openapi(core: Core, x: Exchange, rest: list[str]) -> Answer:

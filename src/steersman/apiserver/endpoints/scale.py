@@ -96,6 +96,7 @@ async def _write(core: Core, scope: ResourceScope, x: Exchange, mapping: ScaleMa
         change = _applied(scope, x, options, ctx.now)
     elif info.verb == "update":
         body = other_kind.read(x, scope, _scale_kind(), options.field_validation)
+        rest.match_name(body["metadata"], info.name)
         uid = body["metadata"].get("uid")
         change = _tracked(_replacement(body), ctx.writer, ctx.now)
     else:
