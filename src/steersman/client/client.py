@@ -170,9 +170,9 @@ class Client:
         `name` watches one object. With a `resource_version` there is no initial state: events after it are given.
         `initial` says how the initial state is asked for: streamed if the server can ("auto"), always by a list, or
         always streamed (KEP-3157). `on_synced` is called whenever the state is complete, after the last event of it was
-        taken. `on_error` hears of each failure that the watch recovers from; it is logged by default. After `inactivity`
-        seconds without an event or a bookmark the connection is opened anew (None: only when the server is late to end
-        it). `metadata_only` asks for PartialObjectMetadata: apiVersion, kind and metadata. `memory` keeps the last
+        taken. `on_error` hears of each failure that the watch recovers from; it is logged by default. After
+        `inactivity` seconds without an event or a bookmark the connection is opened anew (None: only when the server is
+        late to end it). `metadata_only` asks for PartialObjectMetadata: apiVersion, kind and metadata. `memory` keeps the last
         states of the objects, by default one of its own.
         """
         if name is not None:
