@@ -164,10 +164,7 @@ def _strategy_of(scope: ResourceScope, subresource: str) -> Strategy:
 
 async def _path(core: Core, x: Exchange) -> Answer:
     """Everything that is no object: discovery, schemas, health, version, metrics; some whatever the method."""
-    path = x.info.path
-    parts = path.split("/")[1:]
-    if parts[-1] == "" and (len(parts) == 1 or parts[0] in _WITH_SLASH):
-        parts.pop()
+    parts = _parts(x.info.path)
     if "" in parts:
         return answers.page_not_found()
     if x.info.method != "GET" and _only_for_get(core, parts):
@@ -199,6 +196,14 @@ async def _path(core: Core, x: Exchange) -> Answer:
             return core.scrape()
         case _:
             return answers.page_not_found()
+
+
+def _parts(path: str) -> list[str]:
+    """The parts of a path, "" among them where it has slashes that mean nothing."""
+    parts = path.split("/")[1:]
+    if parts[-1] == "" and (len(parts) == 1 or parts[0] in _WITH_SLASH):
+        parts.pop()
+    return parts
 
 
 def _only_for_get(core: Core, parts: list[str]) -> bool:
