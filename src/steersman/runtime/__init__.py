@@ -1,0 +1,1 @@
+"""The operator runtime: informers, work queues, controllers, leader election. A client of any Kubernetes API."""
