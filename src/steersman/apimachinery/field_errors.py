@@ -110,7 +110,12 @@ def format_json(value: Any) -> str:
 
 def aggregate(errors: Iterable[FieldError]) -> str:
     """Several errors as one text, each different message once: `a`, or `[a, b]`."""
-    texts = list(dict.fromkeys(str(error) for error in errors))
+    return aggregate_texts(str(error) for error in errors)
+
+
+def aggregate_texts(errors: Iterable[str]) -> str:
+    """As `aggregate`, of errors that are texts."""
+    texts = list(dict.fromkeys(errors))
     return texts[0] if len(texts) == 1 else f"[{', '.join(texts)}]"
 
 

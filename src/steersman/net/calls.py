@@ -1,4 +1,4 @@
-"""Outgoing calls: POST over HTTPS with kept-alive connections. Failures are worded as Go's net/http words them."""
+"""Outgoing calls over HTTPS, with kept-alive connections. Failures are worded as Go's net/http words them."""
 
 from __future__ import annotations
 
@@ -6,8 +6,10 @@ import asyncio
 import errno
 import socket
 import ssl
+from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import lru_cache
+from types import MappingProxyType
 from typing import TYPE_CHECKING
 from urllib.parse import urlsplit
 
@@ -33,6 +35,21 @@ class CallTimeout(CallError):
 
 
 @dataclass(frozen=True, slots=True)
+class Trust:
+    """How a server is known, and how it knows us; all texts are PEM.
+
+    `ca`: the authorities to trust instead of the system's. `cert` and `key`: what is shown to the server. `name`: whom
+    its certificate must be for, if not the URL's host. `verify` False takes any certificate.
+    """
+
+    ca: bytes | None = None
+    cert: bytes | None = None
+    key: bytes | None = None
+    name: str = ""
+    verify: bool = True
+
+
+@dataclass(frozen=True, slots=True)
 class Reply:
     status: int
     content_type: str
@@ -46,21 +63,48 @@ class Caller:
         self._session: aiohttp.ClientSession | None = None
 
     async def post(
-        self, url: str, body: bytes, *, ca: bytes | None, address: tuple[str, int] | None, timeout: float
+        self,
+        url: str,
+        body: bytes,
+        *,
+        ca: bytes | None,
+        address: tuple[str, int] | None,
+        timeout: float,
+        headers: Mapping[str, str] = MappingProxyType({}),
+        tls: ssl.SSLContext | None = None,
     ) -> Reply:
         """POST JSON to an https URL; redirects are not followed.
 
         `ca` is a PEM bundle to trust instead of the system's authorities. `address` is where to connect when it is not
         where the URL's host leads to: the certificate must still be for that host. `timeout` is in seconds, for the
-        whole call. Raises CallTimeout and CallError.
+        whole call. `tls` is used instead of `ca`, if it is given. Raises CallTimeout and CallError.
         """
+        trust = Trust(ca) if tls is None else tls
+        return await self.send("POST", url, body, trust=trust, address=address, timeout=timeout, headers=headers)
+
+    async def send(
+        self,
+        method: str,
+        url: str,
+        body: bytes | None = None,
+        *,
+        trust: Trust | ssl.SSLContext,
+        timeout: float,
+        headers: Mapping[str, str] | None = None,
+        address: tuple[str, int] | None = None,
+        redirects: bool = False,
+    ) -> Reply:
+        """As `post`, with any method, headers and `trust`; a `body` is JSON."""
+        sent = {"Accept": "application/json, */*", **(headers or {})}
+        if body is not None:
+            sent["Content-Type"] = "application/json"
         try:
             async with asyncio.timeout(timeout):
                 try:
-                    return await self._post(url, body, ca, address)
+                    return await self._send(method, url, body, sent, trust, address, redirects)
                 except ConnectionError:
                     # A kept connection that its server has closed meanwhile; a new one tells.
-                    return await self._post(url, body, ca, address)
+                    return await self._send(method, url, body, sent, trust, address, redirects)
         except TimeoutError:
             raise CallTimeout("context deadline exceeded") from None
         except CallError:
@@ -73,22 +117,31 @@ class Caller:
         if session is not None:
             await session.close()
 
-    async def _post(self, url: str, body: bytes, ca: bytes | None, address: tuple[str, int] | None) -> Reply:
+    async def _send(
+        self,
+        method: str,
+        url: str,
+        body: bytes | None,
+        headers: dict[str, str],
+        trust: Trust | ssl.SSLContext,
+        address: tuple[str, int] | None,
+        redirects: bool,
+    ) -> Reply:
         import yarl
 
-        headers = {"Content-Type": "application/json", "Accept": "application/json, */*"}
-        name: str | None = None
+        name: str | None = trust.name or None
         target = yarl.URL(url, encoded=True)
         if address is not None:
-            name, headers["Host"] = target.host, target.raw_authority
+            name, headers["Host"] = name or target.host, target.raw_authority
             target = target.with_host(address[0]).with_port(address[1])
-        async with self._opened().post(
+        async with self._opened().request(
+            method,
             target,
             data=body,
             headers=headers,
-            ssl=_context(ca),
+            ssl=_context(trust) if isinstance(trust, Trust) else trust,
             server_hostname=name,
-            allow_redirects=False,
+            allow_redirects=redirects,
         ) as response:
             return Reply(response.status, response.headers.get("Content-Type", ""), await _read(response))
 
@@ -117,9 +170,9 @@ async def _read(response: aiohttp.ClientResponse) -> bytes:
 
 
 @lru_cache(maxsize=256)
-def _context(ca: bytes | None) -> ssl.SSLContext:
+def _context(trust: Trust) -> ssl.SSLContext:
     try:
-        return client_ssl_context(ca)
+        return client_ssl_context(trust.ca, trust.cert, trust.key, verify=trust.verify)
     except (ssl.SSLError, UnicodeDecodeError) as error:
         raise CallError(f"unable to load root certificates: {error}") from None
 
