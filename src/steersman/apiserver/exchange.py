@@ -11,6 +11,7 @@ from steersman.apiserver.authn.user import UserInfo
 from steersman.net.http import Request, Response, StreamResponse
 
 if TYPE_CHECKING:
+    from steersman.apiserver.audit.events import Record
     from steersman.apiserver.scope import ResourceScope
 
 ANONYMOUS = UserInfo("system:anonymous", "", ("system:unauthenticated",))
@@ -18,14 +19,21 @@ ANONYMOUS = UserInfo("system:anonymous", "", ("system:unauthenticated",))
 
 @dataclass(slots=True)
 class Exchange:
-    """A request, what the filters found out about it, and the warnings that its answer will carry."""
+    """A request, what the filters found out about it, and the warnings that its answer will carry.
+
+    `audit_id` names it in headers, logs and audit events; `known` says that its user is. `audit` is its audit record,
+    None when it is not recorded.
+    """
 
     request: Request
     info: RequestInfo
+    audit_id: str = ""
     user: UserInfo = ANONYMOUS
     scope: ResourceScope | None = None
     dry_run: bool = False
     warnings: list[str] = field(default_factory=list)
+    known: bool = False
+    audit: Record | None = None
 
 
 Answer = Response | StreamResponse

@@ -8,10 +8,11 @@ from __future__ import annotations
 import asyncio
 import logging
 import ssl
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from steersman.apiserver.admission import Plugin
 from steersman.apiserver.admission.composition import Surroundings, compose
@@ -40,6 +41,9 @@ from steersman.net.http import Request
 from steersman.net.server import Server
 from steersman.store.interface import Store, StoreError, Watch
 
+if TYPE_CHECKING:
+    from steersman.apiserver.audit.auditor import Auditor
+
 log = logging.getLogger("steersman.apiserver")
 _FIRST, _END = b"/registry/", b"/registry0"
 ANONYMOUS_PATHS = ("/healthz", "/livez", "/readyz", "/version")
@@ -51,7 +55,7 @@ class ServerConfig:
 
     `anonymous` allows requests without credentials (RBAC then leaves them health and version); `insecure` takes every
     request for an administrator's, and is meant for tests on loopback. `service_addresses` says by (namespace, name)
-    where Services that webhooks stand behind are reached.
+    where Services that webhooks stand behind are reached. `audit` makes what records requests, None records none.
     """
 
     host: str = "127.0.0.1"
@@ -69,6 +73,7 @@ class ServerConfig:
     token_file: Path | None = None
     service_accounts: ServiceAccountConfig = field(default_factory=ServiceAccountConfig)
     service_addresses: Mapping[tuple[str, str], Address] = field(default_factory=dict)
+    audit: Callable[[], Auditor] | None = None
 
 
 ADMINISTRATOR = UserInfo("admin", "", ("system:masters",))
@@ -94,7 +99,14 @@ class APIServer:
         core = await _compose(store, config)
         authorizer = core.identity.authorizer
         authenticator = _authenticator(config, core.identity.tokens)
-        filters = Filters(core, authenticator, authorizer, max_reads=config.max_reads, max_writes=config.max_writes)
+        filters = Filters(
+            core,
+            authenticator,
+            authorizer,
+            max_reads=config.max_reads,
+            max_writes=config.max_writes,
+            auditor=config.audit() if config.audit is not None else None,
+        )
         core.authorize_create = filters.authorize_create
         crds = CustomResources(core)
         feed = store.watch(_FIRST, _END, core.cache.revision + 1, core.cache.apply)
@@ -124,6 +136,8 @@ class APIServer:
         self.core.ready = False
         if self._http is not None:
             await self._http.stop(grace)
+        if self.filters.auditor is not None:
+            await self.filters.auditor.close()
         await self._crds.stop()
         await self.core.webhooks.close()
         self._feed.cancel()

@@ -21,7 +21,7 @@ from steersman.apiserver.authn.tokens import StaticTokens, TokenFileError, parse
 from steersman.apiserver.authn.user import UserInfo
 from steersman.apiserver.logs import configure
 from steersman.apiserver.server import ServerConfig
-from steersman.controlplane import service_account_flags
+from steersman.controlplane import audit_flags, service_account_flags
 from steersman.controlplane.controllers import CONTROLLERS
 from steersman.controlplane.kubeconfig import write_kubeconfig
 from steersman.controlplane.plane import ControlPlane
@@ -67,6 +67,7 @@ def add_parser(commands: argparse._SubParsersAction[argparse.ArgumentParser]) ->
     add("--client-ca-file", metavar="FILE", help="CA of client certificates (CN = user, O = groups)")
     add("--token-auth-file", metavar="FILE", help="static tokens, a CSV line each: token,user,uid,groups")
     service_account_flags.add_flags(parser, _boolean)
+    audit_flags.add_flags(parser, _boolean)
     add("--anonymous-auth", type=_boolean, default=True, metavar="BOOL", help="allow requests without credentials")
     add("--authorization-mode", choices=("RBAC", "AlwaysAllow"), default="RBAC", help="who may do what")
     add("--disable-admission-plugins", default="", metavar="NAMES", help="plugins that are not to run")
@@ -160,6 +161,10 @@ def _config(options: argparse.Namespace, token: str) -> tuple[ServerConfig, byte
         max_writes=options.max_mutating_requests_inflight,
         service_addresses=dict(options.service_address or ()),
     )
+    try:
+        config.audit = audit_flags.configuration(options)
+    except ValueError as error:
+        raise UsageError(str(error)) from None
     for name in plugins - set(PLUGINS):
         log.info("an admission plugin is not there to be switched on or off", extra={"plugin": name})
     if options.insecure_http:

@@ -133,6 +133,11 @@ class Impersonation:
         wanted = wanted_user(request)
         return attributes.user if wanted is None else self._judge(wanted, attributes)
 
+    def constraint(self, requestor: UserInfo) -> str:
+        """The mode in which a user last succeeded, "" for the one without constraints."""
+        mode = self._last.get(requestor.name)
+        return mode.name if mode is not None else ""
+
     def _judge(self, wanted: UserInfo, attributes: Attributes) -> UserInfo:
         requestor = attributes.user
         last = self._last.get(requestor.name)

@@ -9,6 +9,7 @@ import time
 
 from steersman.apimachinery import field_errors as fe
 from steersman.apimachinery.apply.managers import APPLY
+from steersman.apimachinery.codec import json as codec
 from steersman.apimachinery.codec import yaml
 from steersman.apimachinery.errors import BadRequest, conflict, invalid
 from steersman.apimachinery.go_values import json_kind
@@ -65,6 +66,8 @@ def read_configuration(x: Exchange, options: WriteOptions) -> tuple[Object, list
         config, duplicates = yaml.decode_with_duplicates(body)
     except yaml.YamlError as error:
         raise BadRequest(f"error encoding patch: {error}") from None
+    if x.audit is not None:
+        x.audit.request_text(codec.encode(config))
     if duplicates and level == "Strict":
         raise BadRequest(f"error strict decoding patch: error converting YAML to JSON: {yaml.strict_error(duplicates)}")
     if config is None:

@@ -61,6 +61,8 @@ def decode(x: Exchange, scope: ResourceScope, strategy: Strategy, level: str, *,
             f"the API version in the data ({obj['apiVersion']}) does not match the expected API version "
             f"({scope.api_version})"
         )
+    if x.audit is not None:
+        x.audit.request_object(obj)
     return obj
 
 

@@ -68,6 +68,8 @@ def _options(x: Exchange) -> DeleteOptions:
         if not isinstance(raw, dict) or raw.get("kind", "DeleteOptions") != "DeleteOptions":
             kind = raw.get("kind") if isinstance(raw, dict) else type(raw).__name__
             raise BadRequest(f"decoded object cannot be converted to DeleteOptions: {kind}")
+        if x.audit is not None:
+            x.audit.delete_options(raw)
     return delete_options(x.info, raw)
 
 

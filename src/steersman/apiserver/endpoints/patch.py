@@ -81,6 +81,8 @@ def read_patch(x: Exchange, scope: ResourceScope, media: str, options: WriteOpti
         error = fe.forbidden("force", "may not be specified for non-apply patch")
         raise invalid("meta.k8s.io", "PatchOptions", "", [error])
     body = bodies.read(x.request)
+    if x.audit is not None:
+        x.audit.request_text(body)
     try:
         content = codec.decode(body)
     except codec.NumberError as error:

@@ -10,6 +10,7 @@ from dataclasses import replace
 from datetime import UTC, datetime
 from functools import cache
 
+from steersman._util.base64url import decode
 from steersman.api.authentication.token_request import (
     TokenRequestStrategy,
     binds_webhook,
@@ -18,6 +19,7 @@ from steersman.api.authentication.token_request import (
 )
 from steersman.apimachinery import field_errors as fe
 from steersman.apimachinery import times
+from steersman.apimachinery.codec import json as codec
 from steersman.apimachinery.errors import BadRequest, conflict, invalid, not_found
 from steersman.apimachinery.gvk import split_api_version
 from steersman.apimachinery.options import write_options
@@ -33,6 +35,7 @@ from steersman.apiserver.strategy import Object
 from steersman.apiserver.writing import WriteContext
 
 _GROUP, _KIND = "authentication.k8s.io", "TokenRequest"
+_ISSUED = "authentication.kubernetes.io/issued-credential-id"
 _PROJECTED_SECONDS = 3607
 """What kubelets ask for: such a token of a pod may live on, as its client may not reload it."""
 _EXTENDED_SECONDS = 365 * 24 * 3600
@@ -128,6 +131,8 @@ def _answered(core: Core, x: Exchange, account: Object, spec: Object, now: int) 
         seconds=_EXTENDED_SECONDS if extends else seconds,
         warn_after=seconds if extends else 0,
     )
+    if x.audit is not None:
+        x.audit.annotate(_ISSUED, f"JTI={codec.decode(decode(token.split('.')[1]))['jti']}")
     return {"spec": spec, "status": {"token": token, "expirationTimestamp": _text(now + seconds)}}
 
 

@@ -11,6 +11,7 @@ import logging
 import os
 import time
 from collections.abc import Awaitable, Callable
+from typing import TYPE_CHECKING
 
 from steersman._util.goduration import parse_nanoseconds
 from steersman._util.gotext import quote
@@ -34,8 +35,12 @@ from steersman.apiserver.metrics import path_labels, request_labels
 from steersman.net.http import Request, Response, Stream, StreamResponse
 from steersman.store.interface import StoreError
 
+if TYPE_CHECKING:
+    from steersman.apiserver.audit.auditor import Auditor
+
 log = logging.getLogger("steersman.apiserver")
 REQUEST_SECONDS = 60.0
+_LOGGED_ID = 64
 _READS = frozenset({"get", "list", "watch"})
 
 
@@ -53,8 +58,10 @@ class Filters:
         *,
         max_reads: int = 400,
         max_writes: int = 200,
+        auditor: Auditor | None = None,
     ) -> None:
         self.core = core
+        self.auditor = auditor
         self.authenticator = authenticator
         self.authorizer = authorizer
         self._impersonation = Impersonation(authorizer)
@@ -69,8 +76,8 @@ class Filters:
         """The outermost filter: whatever happens inside, the client gets an answer."""
         started = time.perf_counter()
         info = parse_request(request.method, request.path, request.query)
-        x = Exchange(request, info)
-        audit_id = request.headers.get("audit-id") or _audit_id()
+        x = Exchange(request, info, request.headers.get("audit-id") or _audit_id())
+        failed = False
         try:
             answer = await self._admitted(x)
         except ApiError as error:
@@ -78,13 +85,22 @@ class Filters:
         except StoreError as error:
             answer = self._failure(x, ServiceUnavailable(f"the store failed: {error}"))
         except Exception as error:
-            log.exception("request failed", extra={"method": request.method, "path": request.path})
+            failed = True
+            log.exception("request failed", extra=_told(x))
             answer = self._failure(x, InternalError(f"Internal error occurred: {error}"))
-        headers = [*answer.headers, ("Audit-Id", audit_id)]
+        if self.auditor is not None:
+            await self._audited(self.auditor, x, answer, failed)
+        headers = [*answer.headers, ("Audit-Id", x.audit_id)]
         headers.extend(("Warning", warning_header(text)) for text in dict.fromkeys(x.warnings))
         answer.headers = headers
         self._record(x, answer, started)
         return answer
+
+    async def _audited(self, auditor: Auditor, x: Exchange, answer: Answer, failed: bool) -> None:
+        if x.audit is not None:
+            await auditor.finish(x, x.audit, answer, failed=failed)
+        elif not x.known:
+            await auditor.unauthenticated(x, self._attributes(x, x.info), answer)
 
     def _failure(self, x: Exchange, error: ApiError) -> Response:
         builtin = x.scope is None or not x.scope.custom
@@ -119,10 +135,16 @@ class Filters:
     async def _admitted(self, x: Exchange) -> Answer:
         """Authentication, impersonation, limits and authorization."""
         info = x.info
+        seconds = _time_limit(info) if info.query and info.verb != "watch" else None
         x.user = self.authenticator.authenticate(x.request)
+        x.known = True
         attributes = self._attributes(x, info)
+        if self.auditor is not None:
+            await self.auditor.begin(x, attributes)
         user = self._impersonation.effective_user(x.request, attributes)
         if user is not x.user:
+            if x.audit is not None:
+                x.audit.impersonates(user, self._impersonation.constraint(x.user))
             x.user = user
             attributes = attributes._replace(user=user)
         reads = info.verb in _READS or not info.is_resource
@@ -134,11 +156,12 @@ class Filters:
                 headers=(("Retry-After", "1"),),
             )
         decision = self.authorizer.authorize(attributes)
+        if x.audit is not None:
+            x.audit.decided(decision)
         if not decision.allowed:
             raise forbidden(attributes, decision.reason)
         if info.verb == "watch":
             return await dispatch(self.core, x)
-        seconds = _time_limit(info)
         self._running[reads] += 1
         gauge = self._gauges[reads]
         gauge[0] += 1
@@ -178,6 +201,11 @@ class Filters:
                 raise forbidden(attributes, decision.reason)
 
         return check
+
+
+def _told(x: Exchange) -> dict[str, str]:
+    """What a log line says of a request. Its id is what the client was told, or has chosen: not all of it."""
+    return {"method": x.request.method, "path": x.request.path, "auditID": x.audit_id[:_LOGGED_ID]}
 
 
 def _time_limit(info: RequestInfo) -> float | None:
