@@ -132,7 +132,7 @@ def _answered(core: Core, x: Exchange, account: Object, spec: Object, now: int) 
         warn_after=seconds if extends else 0,
     )
     if x.audit is not None:
-        x.audit.annotate(_ISSUED, f"JTI={codec.decode(decode(token.split('.')[1]))['jti']}")
+        x.audit.annotate(_ISSUED, f"JTI={codec.decode(decode(token.split('.')[1]) or b'')['jti']}")
     return {"spec": spec, "status": {"token": token, "expirationTimestamp": _text(now + seconds)}}
 
 
