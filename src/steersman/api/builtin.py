@@ -191,6 +191,8 @@ _OWN_RULES: Mapping[GroupKind, str] = {
     ("coordination.k8s.io", "Lease"): "coordination.lease:LeaseStrategy",
     ("discovery.k8s.io", "EndpointSlice"): "discovery.endpointslice:EndpointSliceStrategy",
     ("events.k8s.io", "Event"): "core.event:NewEventStrategy",
+    ("flowcontrol.apiserver.k8s.io", "FlowSchema"): "flowcontrol.flowschema:FlowSchemaStrategy",
+    ("flowcontrol.apiserver.k8s.io", "PriorityLevelConfiguration"): "flowcontrol.prioritylevel:PriorityLevelStrategy",
     ("networking.k8s.io", "Ingress"): "networking.ingress:IngressStrategy",
     ("networking.k8s.io", "IngressClass"): "networking.ingress:IngressClassStrategy",
     ("networking.k8s.io", "NetworkPolicy"): "networking.networkpolicy:NetworkPolicyStrategy",
