@@ -42,6 +42,13 @@ if TYPE_CHECKING:
     from steersman.client.sync import SyncClient as SyncClient
     from steersman.client.transport import TransportError as TransportError
     from steersman.client.watch import WatchEvent as WatchEvent
+    from steersman.runtime.leaderelection import ConfigMapLock as ConfigMapLock
+    from steersman.runtime.leaderelection import EndpointsLock as EndpointsLock
+    from steersman.runtime.leaderelection import LeaderElector as LeaderElector
+    from steersman.runtime.leaderelection import Leadership as Leadership
+    from steersman.runtime.leaderelection import LeadershipLost as LeadershipLost
+    from steersman.runtime.leaderelection import LeaseLock as LeaseLock
+    from steersman.runtime.leaderelection import MultiLock as MultiLock
 
 __version__ = "0.1.0"
 
@@ -75,6 +82,15 @@ _EXPORTS = {
     "client.sync": ("SyncClient",),
     "client.transport": ("TransportError",),
     "client.watch": ("WatchEvent",),
+    "runtime.leaderelection": (
+        "ConfigMapLock",
+        "EndpointsLock",
+        "LeaderElector",
+        "Leadership",
+        "LeadershipLost",
+        "LeaseLock",
+        "MultiLock",
+    ),
 }
 _MODULES = {name: module for module, names in _EXPORTS.items() for name in names}
 
