@@ -60,7 +60,7 @@ async def _dispatch(core: Core, x: Exchange) -> Answer:
         return await _review(core, scope, x)
     if scope.deprecation:
         x.warnings.append(scope.deprecation)
-    if scope.namespaced and not info.namespace and (info.name or info.verb in ("create", "deletecollection")):
+    if scope.namespaced and not info.namespace and not _across_namespaces(scope, x):
         return _wrong_scope(scope, x)
     itself = info.resource == "namespaces" and info.name == info.namespace
     if not scope.namespaced and info.namespace and not itself:
@@ -70,11 +70,20 @@ async def _dispatch(core: Core, x: Exchange) -> Answer:
     return await _object(core, scope, x)
 
 
+def _across_namespaces(scope: ResourceScope, x: Exchange) -> bool:
+    """Whether a request of a namespaced resource may leave the namespace out.
+
+    It has a name where a field selector gives one, too. Built-in resources have no path to an item, custom ones the old
+    one of a watch.
+    """
+    return x.info.verb in ("list", "watch") and (scope.custom or len(x.info.parts) == 1)
+
+
 def _wrong_scope(scope: ResourceScope, x: Exchange) -> Answer:
     """A namespaced resource outside a namespace, or the other way round."""
     if scope.custom:
         return answers.page_not_found()
-    if scope.namespaced and x.info.verb in ("create", "deletecollection") and not x.info.name:
+    if scope.namespaced and len(x.info.parts) == 1:
         raise no_such_method()
     raise no_such_resource()
 

@@ -26,6 +26,17 @@ def test_names_conversion_and_status_are_filled_in() -> None:
     assert definition["status"] == FRESH_STATUS
 
 
+def test_a_webhook_that_says_nothing_is_dropped() -> None:
+    for webhook, kept in (
+        ({}, False),
+        ({"conversionReviewVersions": None}, False),
+        ({"conversionReviewVersions": []}, True),
+    ):
+        definition = crd(spec={"conversion": {"strategy": "None", "webhook": webhook}})
+        default_crd(definition)
+        assert ("webhook" in definition["spec"]["conversion"]) == kept
+
+
 def test_what_is_given_stays_and_a_service_gets_a_port() -> None:
     service = {"name": "a", "namespace": "b"}
     webhook = {"clientConfig": {"service": service}}

@@ -28,11 +28,23 @@ def default_crd(crd: Crd) -> None:
         names["singular"] = kind.lower()
     if not names.get("listKind") and kind:
         names["listKind"] = f"{kind}List"
-    spec["conversion"] = _with_port(spec.get("conversion") or {"strategy": "None"})
+    spec["conversion"] = _with_port(_without_empty_webhook(spec.get("conversion") or {"strategy": "None"}))
     status.setdefault("conditions", None)
     status.setdefault("acceptedNames", {"plural": "", "kind": ""})
     if not status.get("storedVersions"):
         status["storedVersions"] = _storage_version(crd)
+
+
+def _without_empty_webhook(conversion: dict[str, Any]) -> dict[str, Any]:
+    """A conversion as it comes back from the internal version, which has no place for a webhook that says nothing."""
+    webhook = conversion.get("webhook")
+    if (
+        webhook is None
+        or webhook.get("clientConfig") is not None
+        or webhook.get("conversionReviewVersions") is not None
+    ):
+        return conversion
+    return {key: value for key, value in conversion.items() if key != "webhook"}
 
 
 def _with_port(conversion: dict[str, Any]) -> dict[str, Any]:

@@ -26,12 +26,13 @@ class MediaType:
 
 @dataclass(frozen=True, slots=True)
 class Accepted:
-    """How to answer: `media_type` (JSON, YAML or PROTOBUF), `transform` ("", Table, PartialObjectMetadata...) and
-    `pretty`."""
+    """How to answer: `media_type` (JSON, YAML or PROTOBUF), `transform` ("", Table, PartialObjectMetadata...) with its
+    `version` (v1 or v1beta1, which are equal but for their name), and `pretty`."""
 
     media_type: str
     transform: str = ""
     pretty: bool = False
+    version: str = "v1"
 
 
 def parse_media_type(text: str) -> MediaType:
@@ -62,23 +63,24 @@ def parse_accept(header: str) -> tuple[MediaType, ...]:
 def negotiate(header: str, transforms: frozenset[str], *, yaml: bool = True, protobuf: bool = False) -> Accepted | None:
     """How to answer a request with this Accept header; None when nothing it names can be written.
 
-    `transforms` are the kinds of meta.k8s.io/v1 that the endpoint can turn its answer into; tables have no protobuf.
+    `transforms` are the kinds of meta.k8s.io that the endpoint can turn its answer into; tables have no protobuf.
     """
     if not header:
         return Accepted(JSON)
     for term in parse_accept(header):
-        kind = term.parameters.get("as", "")
+        kind, version = term.parameters.get("as", ""), "v1"
         if kind:
-            if term.parameters.get("g") != "meta.k8s.io" or term.parameters.get("v") not in ("v1", "v1beta1"):
+            version = term.parameters.get("v", "")
+            if term.parameters.get("g") != "meta.k8s.io" or version not in ("v1", "v1beta1"):
                 continue
             if kind not in transforms:
                 continue
         if term.type in (JSON, "*/*", "application/*"):
-            return Accepted(JSON, kind, term.parameters.get("pretty") == "1")
+            return Accepted(JSON, kind, term.parameters.get("pretty") == "1", version)
         if term.type == YAML and yaml:
-            return Accepted(YAML, kind)
+            return Accepted(YAML, kind, version=version)
         if term.type == PROTOBUF and protobuf and kind != "Table":
-            return Accepted(PROTOBUF, kind)
+            return Accepted(PROTOBUF, kind, version=version)
     return None
 
 

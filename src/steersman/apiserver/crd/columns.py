@@ -19,6 +19,7 @@ from steersman.apiserver.builtins import field_description
 from steersman.apiserver.scope import Column
 from steersman.apiserver.strategy import Object
 
+_INT64 = 2**63
 AGE = {"name": "Age", "type": "date", "jsonPath": ".metadata.creationTimestamp"}
 
 
@@ -64,8 +65,11 @@ def _nothing(value: Any, now: float) -> None:
     return None
 
 
-def _integer(value: Any, now: float) -> Any:
-    return int(value) if isinstance(value, int | float) and not isinstance(value, bool) else None
+def _integer(value: Any, now: float) -> int | None:
+    if isinstance(value, bool) or not isinstance(value, int | float):
+        return None
+    # what Go makes of a float that no int64 holds
+    return int(value) if -_INT64 <= value < _INT64 else -_INT64
 
 
 def _number(value: Any, now: float) -> Any:

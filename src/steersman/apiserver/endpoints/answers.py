@@ -60,7 +60,7 @@ def entry(x: Exchange, scope: ResourceScope, found: Entry, now: float, status: i
         return raw(status, PROTOBUF, protobuf_body(scope, found))
     obj = scope.view.tree(found)
     if choice.transform:
-        obj = transform.one(choice.transform, scope, obj, now, x.info)
+        obj = transform.versioned(transform.one(choice.transform, scope, obj, now, x.info), choice.version)
     return value(status, choice, obj)
 
 

@@ -21,6 +21,7 @@ async def get(core: Core, scope: ResourceScope, x: Exchange) -> Answer:
         not_older_than(core, rest.parse_option(text))
     found = scope.cache.get(scope.key(info.namespace, info.name))
     if found is None:
+        answers.accepted(x, answers.ONE, scope)  # 406 comes before 404
         raise not_found(scope.group, scope.resource, info.name)
     if scope.view.remote:
         await scope.view.prepare([found], again=True)

@@ -61,7 +61,8 @@ async def list_(core: Core, scope: ResourceScope, x: Exchange) -> Answer:
         return answers.raw(200, PROTOBUF, _protobuf(scope, page, meta, choice.transform))
     trees = [scope.view.tree(entry) for entry in page.entries]
     if choice.transform:
-        return answers.value(200, choice, transform.many(choice.transform, scope, trees, meta, time.time(), x.info))
+        found = transform.many(choice.transform, scope, trees, meta, time.time(), x.info)
+        return answers.value(200, choice, transform.versioned(found, choice.version))
     items = trees if scope.custom else [_without_kind(tree) for tree in trees]
     return answers.value(
         200, choice, {"apiVersion": scope.api_version, "kind": scope.list_kind, "metadata": meta, "items": items}

@@ -20,7 +20,7 @@ from steersman.apimachinery.apply import server_side
 from steersman.apimachinery.apply.managers import APPLY, Writer, track_update
 from steersman.apimachinery.apply.typed import TypeView, from_openapi
 from steersman.apimachinery.codec.negotiate import Accepted, content_type
-from steersman.apimachinery.errors import ApiError, BadRequest, Invalid, invalid, not_found
+from steersman.apimachinery.errors import ApiError, BadRequest, Invalid, internal, invalid, not_found
 from steersman.apimachinery.gvk import GroupVersionKind
 from steersman.apimachinery.options import WriteOptions, write_options
 from steersman.apiserver import rest
@@ -67,7 +67,8 @@ async def scale(core: Core, scope: ResourceScope, x: Exchange) -> Answer:
 
 def _answer(scope: ResourceScope, x: Exchange, choice: Accepted, obj: Object) -> Answer:
     if choice.transform:
-        obj = transform.one(choice.transform, replace(scope, columns=_columns()), obj, time.time(), x.info)
+        table = transform.one(choice.transform, replace(scope, columns=_columns()), obj, time.time(), x.info)
+        obj = transform.versioned(table, choice.version)
     return answers.value(200, choice, obj)
 
 
@@ -228,8 +229,7 @@ def to_scale(obj: Object, mapping: ScaleMapping, *, lenient: bool = False) -> Ob
     """The Scale of an object. Without replicas it has none (500), unless `lenient`."""
     replicas = look_up(obj, mapping.spec_replicas)
     if replicas is None and not lenient:
-        path = "." + ".".join(mapping.spec_replicas)
-        raise ApiError(f"the spec replicas field {path!r} does not exist".replace("'", '"'), reason="InternalError")
+        raise internal(f'the spec replicas field ".{".".join(mapping.spec_replicas)}" does not exist')
     meta = {
         key: obj["metadata"][key]
         for key in ("name", "namespace", "uid", "resourceVersion", "creationTimestamp")

@@ -34,8 +34,18 @@ def many(kind: str, scope: ResourceScope, items: list[Object], meta: Object, now
         "kind": "PartialObjectMetadataList",
         "apiVersion": META_V1,
         "metadata": meta,
-        "items": [partial(item) for item in items],
+        "items": [partial(item) for item in items] or None,
     }
+
+
+def versioned(out: Object, version: str) -> Object:
+    """What the functions here made, in another version of meta.k8s.io; in place."""
+    if version != "v1":
+        inside = [*(out.get("items") or ()), *(each["object"] for each in out.get("rows") or ())]
+        for each in (out, *inside):
+            if each is not None and each.get("apiVersion") == META_V1:
+                each["apiVersion"] = f"meta.k8s.io/{version}"
+    return out
 
 
 def partial(obj: Object) -> Object:

@@ -200,7 +200,7 @@ class _Session:
         scope = self.scope
         kind, api_version = scope.kind, scope.api_version
         if self.choice.transform:
-            kind, api_version = self.choice.transform, transform.META_V1
+            kind, api_version = self.choice.transform, f"meta.k8s.io/{self.choice.version}"
         return self._frame("BOOKMARK", self._encode(bookmark(api_version, kind, revision, initial=initial)))
 
     def _key(self) -> tuple[object, ...]:
@@ -238,6 +238,6 @@ class _Session:
                 out = transform.table(scope, [obj], meta, time.time(), self.x.info, header=header)
             else:
                 out = transform.partial(obj)
-            return self._encode(out)
+            return self._encode(transform.versioned(out, self.choice.version))
 
         return render
