@@ -13,16 +13,14 @@ import secrets
 import signal
 import ssl
 import sys
-from collections.abc import Sequence
 from pathlib import Path
 
-from steersman.apiserver.admission.composition import PLUGINS
 from steersman.apiserver.authn.tokens import StaticTokens, TokenFileError, parse_token_file
 from steersman.apiserver.authn.user import UserInfo
-from steersman.apiserver.logs import configure
+from steersman._util.logs import configure
 from steersman.apiserver.server import ServerConfig
-from steersman.controlplane import audit_flags, service_account_flags
-from steersman.controlplane.controllers import CONTROLLERS
+from steersman.controlplane import admission_flags, audit_flags, authorization_flags, service_account_flags
+from steersman.controlplane.controller_names import chosen
 from steersman.controlplane.kubeconfig import write_kubeconfig
 from steersman.controlplane.plane import ControlPlane
 from steersman.net import pki
@@ -69,9 +67,8 @@ def add_parser(commands: argparse._SubParsersAction[argparse.ArgumentParser]) ->
     service_account_flags.add_flags(parser, _boolean)
     audit_flags.add_flags(parser, _boolean)
     add("--anonymous-auth", type=_boolean, default=True, metavar="BOOL", help="allow requests without credentials")
-    add("--authorization-mode", choices=("RBAC", "AlwaysAllow"), default="RBAC", help="who may do what")
-    add("--disable-admission-plugins", default="", metavar="NAMES", help="plugins that are not to run")
-    add("--enable-admission-plugins", default="", metavar="NAMES", help="plugins to run beside the default ones")
+    authorization_flags.add_flags(parser)
+    admission_flags.add_flags(parser)
     add("--controllers", default="*", metavar="NAMES", help="controllers to run: *, names, or -name to leave one out")
     add(
         "--hollow-workloads",
@@ -119,7 +116,10 @@ async def _serve(options: argparse.Namespace) -> int:
     for number in (signal.SIGTERM, signal.SIGINT):
         loop.add_signal_handler(number, stopping.set)
     token = secrets.token_urlsafe(32)
-    controllers = _controllers(options.controllers)
+    try:
+        controllers = chosen(options.controllers)
+    except ValueError as error:
+        raise UsageError(str(error)) from None
     # The store first: what it refuses leaves no certificates behind.
     store = await open_store(options.store, history=History(seconds=options.history * 60))
     try:
@@ -150,13 +150,17 @@ def _write_kubeconfig(path: Path, url: str, ca: bytes | None, token: str) -> Non
 
 def _config(options: argparse.Namespace, token: str) -> tuple[ServerConfig, bytes | None]:
     """The server's configuration, and the CA that clients need."""
-    plugins = {*_names(options.disable_admission_plugins), *_names(options.enable_admission_plugins)}
+    try:
+        plugins = admission_flags.configuration(options)
+    except ValueError as error:
+        raise UsageError(str(error)) from None
     config = ServerConfig(
         host=options.bind_address,
         port=options.secure_port,
-        rbac=options.authorization_mode == "RBAC",
         anonymous=options.anonymous_auth,
-        disabled_plugins=frozenset(_names(options.disable_admission_plugins)),
+        enabled_plugins=plugins.enabled,
+        disabled_plugins=plugins.disabled,
+        admission_plugins=plugins.own,
         max_reads=options.max_requests_inflight,
         max_writes=options.max_mutating_requests_inflight,
         service_addresses=dict(options.service_address or ()),
@@ -165,8 +169,6 @@ def _config(options: argparse.Namespace, token: str) -> tuple[ServerConfig, byte
         config.audit = audit_flags.configuration(options)
     except ValueError as error:
         raise UsageError(str(error)) from None
-    for name in plugins - set(PLUGINS):
-        log.info("an admission plugin is not there to be switched on or off", extra={"plugin": name})
     if options.insecure_http:
         if options.bind_address not in _LOOPBACK:
             raise UsageError("--insecure-http serves loopback only; leave --bind-address out, or use TLS")
@@ -176,6 +178,7 @@ def _config(options: argparse.Namespace, token: str) -> tuple[ServerConfig, byte
     config.tls, ca = _tls(options)
     config.client_certificates = bool(options.client_ca_file)
     try:
+        config.authorizers, config.authorization_file = authorization_flags.configuration(options)
         config.service_accounts = service_account_flags.configuration(options, _cert_dir(options))
     except ValueError as error:
         raise UsageError(str(error)) from None
@@ -241,25 +244,6 @@ def _read(path: str, flag: str) -> bytes:
         return Path(path).read_bytes()
     except OSError as error:
         raise UsageError(f"{flag} {path} cannot be read: {error.strerror}") from None
-
-
-def _names(text: str) -> list[str]:
-    return [name.strip() for name in text.split(",") if name.strip()]
-
-
-def _controllers(text: str) -> Sequence[str]:
-    names = _names(text)
-    unknown = {name.lstrip("-") for name in names} - {*CONTROLLERS, "*"}
-    if unknown:
-        known = ", ".join(CONTROLLERS)
-        raise UsageError(f"--controllers: unknown {', '.join(sorted(unknown))}; there are: {known}")
-    chosen = set(CONTROLLERS) if "*" in names else set()
-    for name in names:
-        if name.startswith("-"):
-            chosen.discard(name[1:])
-        elif name != "*":
-            chosen.add(name)
-    return sorted(chosen)
 
 
 def _count(text: str) -> int:

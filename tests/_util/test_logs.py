@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from steersman.apiserver.logs import REDACTED, JsonFormatter, LogFormat, TextFormatter, configure
+from steersman._util.logs import REDACTED, JsonFormatter, LogFormat, TextFormatter, configure
 
 Start = Callable[..., io.StringIO]
 

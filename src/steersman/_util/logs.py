@@ -1,4 +1,4 @@
-"""The server's log: one line a message on stderr, as JSON objects or as text.
+"""A process's log: one line a message on stderr, as JSON objects or as text.
 
 Messages carry their facts as `extra` fields (`logger.info("served", extra={"code": 200})`). Fields that name a secret
 or a body are never written, whatever they hold.
