@@ -172,8 +172,8 @@ class Client:
         always streamed (KEP-3157). `on_synced` is called whenever the state is complete, after the last event of it was
         taken. `on_error` hears of each failure that the watch recovers from; it is logged by default. After
         `inactivity` seconds without an event or a bookmark the connection is opened anew (None: only when the server is
-        late to end it). `metadata_only` asks for PartialObjectMetadata: apiVersion, kind and metadata. `memory` keeps the last
-        states of the objects, by default one of its own.
+        late to end it). `metadata_only` asks for PartialObjectMetadata: apiVersion, kind and metadata. `memory` keeps
+        the last states of the objects, by default one of its own.
         """
         if name is not None:
             field_selector = f"{field_selector},metadata.name={name}" if field_selector else f"metadata.name={name}"
@@ -386,14 +386,20 @@ class Client:
         part = None if subresource == "status" else subresource
 
         async def read() -> Object:
-            answer: Object = await self._send("GET", resource, namespace, name, part)
-            return answer
+            return await self._read_to_change(resource, namespace, name, part)
 
         async def write(body: Object) -> Object:
             answer: Object = await self._send("PUT", resource, namespace, name, subresource, query=query, body=body)
             return answer
 
         return await Modification(kind, read, write, change, backoff, on_conflict).run()
+
+    async def _read_to_change(
+        self, resource: Resource, namespace: str | None, name: str, subresource: str | None
+    ) -> Object:
+        """What `modify` begins with, and reads again after a Conflict."""
+        answer: Object = await self._send("GET", resource, namespace, name, subresource)
+        return answer
 
     async def _send(
         self,

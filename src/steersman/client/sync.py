@@ -72,8 +72,11 @@ def _blocking(
     method: Callable[Concatenate[Client, P], Coroutine[Any, Any, T]],
 ) -> Callable[Concatenate[SyncClient, P], T]:
     def call(self: SyncClient, /, *args: P.args, **kwargs: P.kwargs) -> T:
-        return self.portal.call(method(self.client, *args, **kwargs))
+        # By name: the client may be of a class of its own.
+        coroutine: Coroutine[Any, Any, T] = getattr(self.client, name)(*args, **kwargs)
+        return self.portal.call(coroutine)
 
+    name = method.__name__
     update_wrapper(call, method)
     return call
 
@@ -97,7 +100,8 @@ def _listing(
     method: Callable[Concatenate[Client, P], Listing[T]],
 ) -> Callable[Concatenate[SyncClient, P], SyncListing[T]]:
     def call(self: SyncClient, /, *args: P.args, **kwargs: P.kwargs) -> SyncListing[T]:
-        return SyncListing(self.portal, method(self.client, *args, **kwargs))
+        listing: Listing[T] = getattr(self.client, method.__name__)(*args, **kwargs)
+        return SyncListing(self.portal, listing)
 
     update_wrapper(call, method)
     return call
@@ -189,6 +193,13 @@ class SyncClient:
     client: Client
 
     __init__ = _constructor(Client)
+
+    @classmethod
+    def on(cls, portal: Portal, client: Client) -> Self:
+        """A blocking view of a client that lives on the portal's event loop."""
+        made = cls.__new__(cls)
+        made.portal, made.client = portal, client
+        return made
 
     def __enter__(self) -> Self:
         return self

@@ -104,6 +104,10 @@ class Watch(Generic[T]):
         self._failures = 0
         self._closed = False
         self._events = self._run()
+        self.connected = False
+        """Whether a stream is open now: events come as they happen."""
+        self.disconnected_at: float | None = None
+        """The loop's time at which the last stream ended; None if there was none."""
 
     @property
     def resource_version(self) -> str | None:
@@ -146,6 +150,10 @@ class Watch(Generic[T]):
                         yield event
             except (ApiError, TransportError, CredentialsError, NoMatch, DecodeError) as error:
                 delay = await self._after(error)
+            finally:
+                if self.connected:
+                    self.connected = False
+                    self.disconnected_at = asyncio.get_running_loop().time()
             await asyncio.sleep(delay)
 
     async def _session(self) -> AsyncGenerator[Told, None]:
@@ -179,6 +187,7 @@ class Watch(Generic[T]):
         opened, quiet = clock(), True
         async with self._source.stream(_parameters(self._version, seconds)) as stream:
             reader = EventReader(stream)
+            self.connected = True
             if self._version is None:
                 async with aclosing(self._initial(reader)) as events:
                     async for told in events:

@@ -1,0 +1,96 @@
+"""What a reconciler that is a plain function has at hand: the same, but each call waits for its end.
+
+It runs in a thread; all that it asks for is done on the manager's event loop.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable, Coroutine, Iterator, Sequence
+from contextlib import contextmanager
+from typing import Any, TypeVar
+
+from steersman.client.models import KubernetesObject
+from steersman.client.resources import Object
+from steersman.client.sync import Portal, SyncClient
+from steersman.runtime.context import Context
+from steersman.runtime.idempotent import Written
+from steersman.runtime.recorder import EventType
+from steersman.runtime.requests import Reason
+
+T = TypeVar("T")
+O = TypeVar("O", bound=KubernetesObject | Object)  # noqa: E741 -- an object, typed or not
+
+
+class LoopPortal(Portal):
+    """Runs coroutines on an event loop that somebody else runs."""
+
+    def __init__(self, loop: asyncio.AbstractEventLoop) -> None:
+        self._loop = loop
+
+    def call(self, coroutine: Coroutine[Any, Any, T]) -> T:
+        return asyncio.run_coroutine_threadsafe(coroutine, self._loop).result()
+
+    def stop(self) -> None:
+        """The loop is not ours to stop."""
+
+
+class BlockingContext:
+    """See `Context`."""
+
+    def __init__(self, context: Context, loop: asyncio.AbstractEventLoop) -> None:
+        self._context = context
+        self._portal = LoopPortal(loop)
+        self.client = SyncClient.on(self._portal, context.client)
+        self.request = context.request
+        self.reasons: Sequence[Reason] = context.reasons
+        self.reconcile_id = context.reconcile_id
+        self.attempt = context.attempt
+        self.fencing_token = context.fencing_token
+        self.log = context.log
+
+    def create_or_update(
+        self, obj: O, change: Callable[[O], O | None] | None = None, *, owned: bool = True
+    ) -> Written[O]:
+        """See `Context.create_or_update`; `change` runs on the event loop: it must not block."""
+        return self._portal.call(self._context.create_or_update(obj, change, owned=owned))
+
+    def apply(self, obj: O, *, owned: bool = True, force: bool = True) -> Written[O]:
+        """See `Context.apply`."""
+        return self._portal.call(self._context.apply(obj, owned=owned, force=force))
+
+    @contextmanager
+    def finalizing(self, finalizer: str) -> Iterator[bool]:
+        """See `Context.finalizing`."""
+        manager = self._context.finalizing(finalizer)
+        deleting = self._portal.call(_entering(manager))
+        try:
+            yield deleting
+        except BaseException as error:
+            self._portal.call(_leaving(manager, error))
+            raise
+        self._portal.call(_leaving(manager, None))
+
+    def event(
+        self,
+        reason: str,
+        note: str,
+        *,
+        type: EventType = "Normal",  # noqa: A002 -- the API's name
+        regarding: KubernetesObject | Object | None = None,
+    ) -> None:
+        """See `Context.event`."""
+
+        async def record() -> None:
+            self._context.event(reason, note, type=type, regarding=regarding)
+
+        self._portal.call(record())
+
+
+async def _entering(manager: Any) -> bool:
+    deleting: bool = await manager.__aenter__()
+    return deleting
+
+
+async def _leaving(manager: Any, error: BaseException | None) -> None:
+    await manager.__aexit__(type(error) if error else None, error, error.__traceback__ if error else None)

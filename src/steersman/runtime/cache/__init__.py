@@ -1,0 +1,1 @@
+"""The runtime's memory of the cluster: informers, and what reads from them."""

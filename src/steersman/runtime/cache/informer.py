@@ -1,0 +1,234 @@
+"""One shared watch, what it knows, and those who listen to it.
+
+Source: client-go `tools/cache/{shared_informer,reflector}.go`.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import random
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from steersman.apimachinery.errors import ApiError
+from steersman.client.client import Client
+from steersman.client.errors import ClientError
+from steersman.client.resources import Object, Resource
+from steersman.client.retry import Backoff
+from steersman.client.watch import INACTIVITY, RECONNECT, Watch
+from steersman.client.watch_memory import Key, Told
+from steersman.runtime.cache.events import Event, Flight, Origin
+from steersman.runtime.cache.indexer import Indexer, Transform
+
+logger = logging.getLogger("steersman.runtime")
+
+Listener = Callable[[Event], None]
+
+RESYNC_PERIOD = 36_000.0
+"""Seconds between two looks at all objects (controller-runtime: 10 h, 10 % more or less)."""
+
+STALE_AFTER = 10.0
+"""Seconds without a connection after which what the informer knows may be old."""
+
+
+@dataclass(frozen=True, slots=True)
+class Selection:
+    """Which objects of a kind are watched; None for all."""
+
+    namespace: str | None = None
+    label_selector: str | None = None
+    field_selector: str | None = None
+
+    @property
+    def is_narrowed(self) -> bool:
+        """Whether an object in the namespace may exist that is not watched."""
+        return bool(self.label_selector or self.field_selector)
+
+
+class Informer:
+    """Watches the objects of a kind, keeps them, and tells listeners what happens to them.
+
+    Listeners are called in turn, on the event loop, and must return at once. One that joins late is told of the objects
+    that are there, as `initial`. Where the watch may not begin (the kind is not served yet, or not permitted), it is
+    tried again for ever; `error` says what is wrong then.
+    """
+
+    def __init__(
+        self,
+        client: Client,
+        resource: Resource,
+        selection: Selection | None = None,
+        *,
+        metadata_only: bool = False,
+        transform: Transform | None = None,
+        resync: float | None = RESYNC_PERIOD,
+        backoff: Backoff = RECONNECT,
+        inactivity: float | None = INACTIVITY,
+    ) -> None:
+        self.resource = resource
+        self.selection = selection or Selection()
+        self._client = client
+        self._metadata_only = metadata_only
+        self._resync = resync
+        self._backoff = backoff
+        self._inactivity = inactivity
+        self._loop = asyncio.get_running_loop()
+        self.indexer = Indexer(transform, self._loop.time)
+        self.error: Exception | None = None
+        """Why the last attempt to watch has failed; None while all is well."""
+        self._watch: Watch[Object] | None = None
+        self._began = self._loop.time()
+        self._synced = asyncio.Event()
+        self._listeners: list[Listener] = []
+        self._flights: dict[Key, list[Flight]] = {}
+        self._doubted: set[Key] = set()
+
+    def __str__(self) -> str:
+        where = f" in {self.selection.namespace}" if self.selection.namespace else ""
+        return f"{self.resource.kind}.{self.resource.api_version}{where}"
+
+    @property
+    def has_synced(self) -> bool:
+        """Whether all objects have been told that were there at the start."""
+        return self._synced.is_set()
+
+    async def wait_synced(self) -> None:
+        await self._synced.wait()
+
+    @property
+    def is_current(self) -> bool:
+        """Whether what is known follows the cluster: in sync, and connected a moment ago."""
+        if self._watch is None or not self.has_synced:
+            return False
+        since = self._watch.disconnected_at or self._began
+        return self._watch.connected or self._loop.time() - since < STALE_AFTER
+
+    def listen(self, listener: Listener) -> Callable[[], None]:
+        """Have `listener` called for each event, and give what ends that."""
+        self._listeners.append(listener)
+        for key in self.indexer.keys_in():
+            known = self.indexer.get(key)
+            if known is not None:
+                self._call(listener, Event("ADDED", known.raw, initial=True))
+        return lambda: self._listeners.remove(listener)
+
+    @property
+    def is_heard(self) -> bool:
+        """Whether anyone listens."""
+        return bool(self._listeners)
+
+    async def run(self) -> None:
+        """Watches until it is cancelled."""
+        resync = asyncio.create_task(self._resyncs(), name=f"resync {self}")
+        attempt = 0
+        try:
+            while True:
+                try:
+                    await self._follow()
+                except (ApiError, ClientError) as error:
+                    self.error = error
+                    delay = self._backoff.delay(attempt)
+                    attempt += 1
+                    logger.warning("cannot watch %s: %s; trying again in %.1f s", self, error, delay)
+                    await asyncio.sleep(delay)
+        finally:
+            resync.cancel()
+
+    async def _follow(self) -> None:
+        selection = self.selection
+        async with self._client.watch(
+            self.resource,
+            namespace=selection.namespace,
+            label_selector=selection.label_selector,
+            field_selector=selection.field_selector,
+            backoff=self._backoff,
+            inactivity=self._inactivity,
+            metadata_only=self._metadata_only,
+            memory=self.indexer,
+            on_synced=self._on_synced,
+            on_error=self._on_error,
+        ) as watch:
+            self._watch = watch
+            while True:
+                told = await watch.told()
+                self.error = None
+                self._tell(told, None)
+
+    def _on_synced(self) -> None:
+        self.error = None
+        self._synced.set()
+
+    def _on_error(self, error: Exception) -> None:
+        self.error = error
+        logger.info("watch of %s: %s; it goes on", self, error)
+
+    async def _resyncs(self) -> None:
+        while self._resync:
+            await asyncio.sleep(self._resync * random.uniform(0.9, 1.1))  # noqa: S311 -- spreads load
+            self.resync()
+
+    def resync(self) -> None:
+        """Tell listeners of all objects again, as they are known."""
+        for key in self.indexer.keys_in():
+            known = self.indexer.get(key)
+            if known is not None:
+                self._send(Event("MODIFIED", known.raw, resync=True))
+
+    def depart(self, key: Key, origin: Origin | None, *, certain: bool) -> Flight:
+        """A write of an object begins. `certain`: whatever state it makes is wholly the writer's."""
+        flight = Flight(origin, certain)
+        self._flights.setdefault(key, []).append(flight)
+        return flight
+
+    def arrive(self, key: Key, flight: Flight, raw: Object | None, *, gone: str | None = None) -> None:
+        """The write has ended: `raw` is the state that it has made, if it has; `gone` the uid of what is deleted."""
+        flights = self._flights[key]
+        flights.remove(flight)
+        if not flights:
+            del self._flights[key]
+        origin = flight.origin if flight.certain else None
+        made = (raw or {}).get("metadata", {}).get("resourceVersion")
+        for version, deleted, act in flight.held:
+            own = flight.certain and (deleted if gone else version == made)
+            if not own:
+                act()
+        if gone:
+            news = self.indexer.observe_deletion(key, gone)
+        else:
+            news = self.indexer.observe(raw) if raw is not None else []
+        for told in news:
+            self._tell(told, origin)
+
+    def doubt(self, key: Key) -> None:
+        """Somebody has written the object meanwhile: the next reader asks the server."""
+        self._doubted.add(key)
+
+    def is_doubted(self, key: Key) -> bool:
+        """Whether the next reader must ask the server; asking this ends the doubt."""
+        if key in self._doubted:
+            self._doubted.discard(key)
+            return True
+        return False
+
+    def observe(self, raw: Object) -> None:
+        """Take in a state that was read from the server just now."""
+        if self.has_synced:
+            for told in self.indexer.observe(raw):
+                self._tell(told, None)
+
+    def _tell(self, told: Told, origin: Origin | None) -> None:
+        event = Event(told.type, told.raw, told.before, told.initial, origin=origin)
+        event.flights = self._flights.get(event.key, ())
+        self._send(event)
+
+    def _send(self, event: Event) -> None:
+        for listener in list(self._listeners):
+            self._call(listener, event)
+
+    @staticmethod
+    def _call(listener: Listener, event: Event) -> None:
+        try:
+            listener(event)
+        except Exception:
+            logger.exception("an event handler has failed", extra={"key": "/".join(event.key)})

@@ -1,0 +1,203 @@
+"""One reconcile: the object is read, the reconciler runs, the status is written, and what has come of it is told.
+
+Source: controller-runtime `pkg/internal/controller/controller.go` (reconcileHandler), `pkg/reconcile/reconcile.go`.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextvars
+import logging
+import uuid
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass, field
+from typing import Any, Generic, Literal, TypeVar
+
+from steersman.apimachinery.errors import ApiError, Conflict, NotFound
+from steersman.client.errors import ClientError
+from steersman.client.resources import Kind
+from steersman.runtime import tracing
+from steersman.runtime.blocking import BlockingContext
+from steersman.runtime.cache.cache import identity
+from steersman.runtime.cache.events import CURRENT, Origin, Run
+from steersman.runtime.client import CachedClient
+from steersman.runtime.context import Context
+from steersman.runtime.idempotent import Settled
+from steersman.runtime.metrics import RuntimeMetrics
+from steersman.runtime.recorder import EventRecorder
+from steersman.runtime.requests import Request, Result, TerminalError
+from steersman.runtime.status import StatusMode, StatusWriter
+from steersman.runtime.workqueue import Item
+
+T = TypeVar("T")
+
+logger = logging.getLogger("steersman.runtime")
+
+Reconciler = Callable[[Any, Any], Any]
+"""`(ctx, obj) -> Result | None`, async, or a plain function that runs in a thread."""
+
+OutcomeKind = Literal["success", "requeue_after", "conflict", "error"]
+_EXPECTED = (ApiError, ClientError, OSError, TimeoutError, TerminalError)
+
+
+@dataclass(frozen=True, slots=True)
+class Outcome:
+    """What has come of a reconcile. `error` is what it has raised."""
+
+    kind: OutcomeKind
+    result: Result = field(default_factory=Result)
+    error: BaseException | None = None
+
+    @property
+    def is_terminal(self) -> bool:
+        return isinstance(self.error, TerminalError)
+
+
+@dataclass(frozen=True, slots=True)
+class Environment:
+    """What all controllers of a manager share. `fencing_token` gives the leader's; None without an election."""
+
+    client: CachedClient
+    metrics: RuntimeMetrics
+    settled: Settled
+    field_manager: str
+    fencing_token: Callable[[], int | None]
+
+
+class Execution(Generic[T]):
+    """How the requests of one controller are carried out."""
+
+    def __init__(
+        self,
+        name: str,
+        kind: Kind[T] | None,
+        reconcile: Reconciler,
+        *,
+        blocking: bool,
+        timeout: float | None,
+        status: StatusMode,
+        concurrency: int,
+    ) -> None:
+        self._name = name
+        self._kind = kind
+        self._reconcile = reconcile
+        self._timeout = timeout
+        self._status = status
+        self._threads = ThreadPoolExecutor(concurrency, f"reconcile-{name}") if blocking else None
+
+    def close(self) -> None:
+        if self._threads is not None:
+            self._threads.shutdown(wait=False, cancel_futures=True)
+
+    async def run(self, item: Item[Any], attempt: int, environment: Environment, recorder: EventRecorder) -> Outcome:
+        """Carry out a request. Raises nothing but CancelledError."""
+        run = Run(Origin(self._name, item.key))
+        token = CURRENT.set(run)
+        context = Context(
+            environment.client,
+            item.key,
+            controller=self._name,
+            reasons=tuple(item.reasons),
+            reconcile_id=uuid.uuid4().hex[:16],
+            attempt=attempt,
+            recorder=recorder,
+            settled=environment.settled,
+            field_manager=environment.field_manager,
+            fencing_token=environment.fencing_token(),
+        )
+        try:
+            with tracing.span(
+                f"reconcile {self._name}", {"key": str(item.key), "reasons": "; ".join(map(str, item.reasons))}
+            ):
+                result = await self._run(context, run)
+        except Conflict as conflict:
+            context.log.debug("lost a race, trying again: %s", conflict)
+            return Outcome("conflict", error=conflict)
+        except Exception as error:
+            self._report(context, error)
+            return Outcome("error", error=error)
+        finally:
+            CURRENT.reset(token)
+        return Outcome("success" if result.delay is None else "requeue_after", result)
+
+    async def _run(self, context: Context, run: Run) -> Result:
+        if self._kind is None:
+            return _result(await self._call(context, context.request))
+        request: Request = context.request
+        try:
+            obj: Any = await context.client.get(self._kind, request.name, namespace=request.namespace or None)
+        except NotFound:
+            return Result()
+        context.object = obj
+        status = StatusWriter(self._kind, obj, self._status)
+        try:
+            result = _result(await self._call(context, obj))
+        except Conflict:
+            raise
+        except Exception:
+            await self._write_last_words(context, run, status)
+            raise
+        await self._write(context, run, status)
+        return result
+
+    async def _write(self, context: Context, run: Run, status: StatusWriter) -> None:
+        assert self._kind is not None
+        request: Request = context.request
+        which = (*identity(self._kind.api_kind()), (request.namespace, request.name))
+        try:
+            await status.write(context.client, run.versions.get(which))
+        except NotFound:
+            context.log.debug("the object is gone, its status is not written")
+
+    async def _write_last_words(self, context: Context, run: Run, status: StatusWriter) -> None:
+        """A reconciler that fails may have said so in the status; what hinders that is not the failure to report."""
+        try:
+            await self._write(context, run, status)
+        except (ApiError, ClientError) as error:
+            context.log.debug("the status could not be written: %s", error)
+
+    async def _call(self, context: Context, subject: Any) -> Any:
+        if self._threads is not None:
+            return await self._call_in_thread(self._threads, context, subject)
+        if self._timeout is None:
+            return await self._reconcile(context, subject)
+        async with asyncio.timeout(self._timeout):
+            return await self._reconcile(context, subject)
+
+    async def _call_in_thread(self, threads: ThreadPoolExecutor, context: Context, subject: Any) -> Any:
+        loop = asyncio.get_running_loop()
+        run = contextvars.copy_context().run
+        blocking = BlockingContext(context, loop)
+        future = loop.run_in_executor(threads, run, self._reconcile, blocking, subject)
+        done, _ = await asyncio.wait([future], timeout=self._timeout)
+        if done:
+            return future.result()
+        # A thread cannot be ended: until it has, the request counts as being worked on.
+        context.log.error("still runs after %g s; the next run waits for its end", self._timeout)
+        await asyncio.wait([future])
+        raise TimeoutError(f"the reconcile took longer than {self._timeout:g} s")
+
+    def _report(self, context: Context, error: Exception) -> None:
+        reasons = "; ".join(map(str, context.reasons))
+        unexpected = not isinstance(error, _EXPECTED)
+        context.log.error(
+            "reconcile failed: %s: %s (it ran because of: %s)",
+            type(error).__name__,
+            error,
+            reasons,
+            exc_info=error if unexpected else None,
+        )
+
+
+def is_unexpected(error: BaseException | None) -> bool:
+    """Whether an error is none of those that a cluster is expected to lead to: a bug, most likely."""
+    return error is not None and not isinstance(error, _EXPECTED)
+
+
+def _result(answer: Any) -> Result:
+    if answer is None:
+        return Result()
+    if not isinstance(answer, Result):
+        raise TypeError(f"a reconciler gives a Result or None, not {type(answer).__name__}")
+    return answer

@@ -1,0 +1,321 @@
+"""The manager: starts everything in order, watches over it, and stops it in order.
+
+Source: controller-runtime `pkg/manager/{manager,internal,runnable_group}.go`.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import os
+import signal
+from collections.abc import Awaitable, Callable, Collection, Mapping
+from contextlib import AsyncExitStack
+from typing import Any, TypeVar
+
+from steersman._util.tasks import end
+from steersman.client.client import Client
+from steersman.client.config import Config
+from steersman.client.resources import Kind, Resource
+from steersman.runtime.cache.cache import SYNC_TIMEOUT, CacheScope
+from steersman.runtime.cache.indexer import IndexFunc
+from steersman.runtime.cluster import Cluster
+from steersman.runtime.controller import DEFAULT_CONCURRENCY, Controller
+from steersman.runtime.election import Election
+from steersman.runtime.endpoints import Check, Endpoints
+from steersman.runtime.execution import Environment, Reconciler
+from steersman.runtime.hot_loop import HotLoopDetector
+from steersman.runtime.idempotent import Settled
+from steersman.runtime.leaderelection import LeaderElector, Leadership
+from steersman.runtime.metrics import RuntimeMetrics
+from steersman.runtime.predicates import Predicate
+from steersman.runtime.rate_limiter import ExponentialBackoff
+from steersman.runtime.status import StatusMode
+
+T = TypeVar("T")
+Runnable = Callable[["Manager"], Awaitable[None]]
+"""Runs until it is cancelled; if it ends with an error, so does the manager."""
+
+logger = logging.getLogger("steersman.runtime")
+
+GRACE = 30.0
+
+
+class Manager:
+    """An operator: controllers, the caches that they share, leader election, health and metrics.
+
+        manager = Manager(leader_election="my-operator")
+        manager.controller(MyApp, reconcile).owns(DEPLOYMENT)
+        manager.run()
+
+    `name` is the field manager of all writes and part of log lines; by default the election's name, or the program's.
+    `config` says how to reach the cluster; it is found by `load()` by default, when the manager starts. `watch` and
+    `watch_default` say what is watched: namespaces, selectors, what is kept. `leader_election` is the name of a Lease,
+    or an `Election` with all settings; without it, this process works alone. `health` and `metrics` are addresses such
+    as "127.0.0.1:8081" (":8081" for all interfaces) of /healthz and /readyz, and of /metrics; without them nothing is
+    served. `grace` is how many seconds running reconciles have to end when the manager stops; when leadership is lost,
+    they are cancelled at once. `sync_timeout` is within which time the caches must be complete at the start.
+    """
+
+    def __init__(
+        self,
+        config: Config | None = None,
+        *,
+        client: Client | None = None,
+        name: str | None = None,
+        watch: Mapping[Resource, CacheScope] | None = None,
+        watch_default: CacheScope | None = None,
+        leader_election: str | Election | None = None,
+        health: str | None = None,
+        metrics: str | None = None,
+        grace: float = GRACE,
+        sync_timeout: float = SYNC_TIMEOUT,
+    ) -> None:
+        election = Election(leader_election) if isinstance(leader_election, str) else leader_election
+        self.name = name or (election.name if election is not None else None)
+        self.election = election
+        self.cluster = Cluster(config, client=client, default=watch_default, watch=watch, field_manager=self.name)
+        self.metrics = RuntimeMetrics()
+        self._health = health
+        self._metrics_address = metrics
+        self._grace = grace
+        self._sync_timeout = sync_timeout
+        self._clusters = [self.cluster]
+        self._controllers: list[Controller[Any]] = []
+        self._runnables: list[tuple[Runnable, bool]] = []
+        self._servers: list[Runnable] = []
+        self._checks: dict[str, dict[str, Check]] = {"live": {"ping": lambda: None}, "ready": {"caches": self._stale}}
+        self._stopping: asyncio.Event | None = None
+        self._leadership: Leadership | None = None
+        self.ready = asyncio.Event()
+        """Set once the caches are complete and all that needs no leader has started."""
+        self.leading = asyncio.Event()
+        """Set while the controllers that need a leader work."""
+        self.addresses: dict[str, int] = {}
+        """The ports of "health" and "metrics", once they are served."""
+
+    @property
+    def client(self) -> Any:
+        """The client of the main cluster, reading from its cache. Raises RuntimeError before the start."""
+        return self.cluster.client
+
+    def controller(
+        self,
+        kind: Kind[T] | None,
+        reconcile: Reconciler,
+        *predicates: Predicate,
+        name: str | None = None,
+        concurrency: int = DEFAULT_CONCURRENCY,
+        timeout: float | None = None,
+        status: StatusMode = "patch",
+        rate_limiter: ExponentialBackoff[Any] | None = None,
+        needs_leader: bool = True,
+        cluster: Cluster | None = None,
+    ) -> Controller[T]:
+        """Have `reconcile(ctx, obj)` called for the objects of a kind, whenever something about them has changed.
+
+        It is an async function, or a plain one, which runs in a thread. It gets the object as it is now, and makes the
+        world fit its spec; it gives None, or a Result that says when to look again. What it raises is logged, and it
+        runs again after a growing wait; a Conflict is no error: it runs again at once on a fresh read. It does not run
+        for an object that is gone (see `Context.finalizing`). A status that it has changed in the object is written,
+        once, and only if it differs: `status` says how.
+
+        With kind None, `reconcile(ctx, request)` gets what `Controller.watches` and `enqueue` put in.
+
+        At most `concurrency` run at a time, never two for one object. `timeout` is in seconds for one run. `name` is in
+        logs and metrics, by default the kind in lower case; it must be unique: ValueError. `predicates` say which
+        events of the kind count. `needs_leader`: work only while this process leads.
+        """
+        chosen = name or (kind.api_kind().kind.lower() if kind is not None else None)
+        if not chosen:
+            raise ValueError("a controller without a kind needs a name")
+        if any(known.name == chosen for known in self._controllers):
+            raise ValueError(f"there is a controller {chosen!r} already: give this one another name")
+        controller = Controller(
+            chosen,
+            kind,
+            reconcile,
+            predicates=predicates,
+            concurrency=concurrency,
+            timeout=timeout,
+            status=status,
+            rate_limiter=rate_limiter,
+            needs_leader=needs_leader,
+            cluster=cluster or self.cluster,
+        )
+        self._controllers.append(controller)
+        return controller
+
+    def add_cluster(self, cluster: Cluster) -> Cluster:
+        """Open another cluster with the manager: its kinds may be watched, and its client used."""
+        self._clusters.append(cluster)
+        return cluster
+
+    def index(self, kind: Kind[Any], name: str, func: IndexFunc) -> None:
+        """See `Cluster.index`."""
+        self.cluster.index(kind, name, func)
+
+    def add(self, runnable: Runnable, *, needs_leader: bool = True) -> None:
+        """Have `await runnable(manager)` run along with the controllers, until it is cancelled."""
+        self._runnables.append((runnable, needs_leader))
+
+    def add_server(self, runnable: Runnable) -> None:
+        """Have something run from before the caches fill to the very end: a webhook server."""
+        self._servers.append(runnable)
+
+    def add_health_check(self, name: str, check: Check) -> None:
+        """A check of /healthz: gives what is wrong, or None."""
+        self._checks["live"][name] = check
+
+    def add_ready_check(self, name: str, check: Check) -> None:
+        """A check of /readyz: gives what is wrong, or None."""
+        self._checks["ready"][name] = check
+
+    def run(self) -> None:
+        """Run until SIGTERM or SIGINT; a second one ends the process at once. Raises what `start` raises."""
+
+        async def main() -> None:
+            loop = asyncio.get_running_loop()
+            for number in (signal.SIGTERM, signal.SIGINT):
+                loop.add_signal_handler(number, self._on_signal)
+            await self.start()
+
+        from steersman.net.loop import new_event_loop
+
+        with asyncio.Runner(loop_factory=new_event_loop) as runner:
+            runner.run(main())
+
+    def _on_signal(self) -> None:
+        if self._stopping is None or self._stopping.is_set():
+            os._exit(1)
+        logger.info("stopping; a second signal ends the process at once")
+        self._stopping.set()
+
+    def stop(self) -> None:
+        """Have `start` end, in order."""
+        if self._stopping is not None:
+            self._stopping.set()
+
+    async def start(self) -> None:
+        """Run until `stop`. Raises ConfigError, CacheSyncError, LeadershipLost, ListenError, or what a runnable raises.
+
+        The order: health and metrics; servers (webhooks); caches; what needs no leader; the election; what needs the
+        leader. It ends in the opposite order.
+        """
+        self._stopping = asyncio.Event()
+        async with AsyncExitStack() as stack:
+            await self._serve(stack)
+            for cluster in self._clusters:
+                stack.push_async_callback(cluster.close)
+                await cluster.open()
+            servers = [asyncio.ensure_future(server(self)) for server in self._servers]
+            stack.push_async_callback(end, servers)
+            await self._listen()
+            stack.push_async_callback(self._close_controllers)
+            work = asyncio.ensure_future(self._work())
+            stack.push_async_callback(end, [work])
+            await _first([work, *servers])
+
+    async def _serve(self, stack: AsyncExitStack) -> None:
+        endpoints = Endpoints(self._checks["live"], self._checks["ready"], self.metrics.text)
+        stack.push_async_callback(endpoints.stop)
+        both = self._health == self._metrics_address
+        if self._health is not None:
+            server = await endpoints.serve(self._health, health=True, metrics=both)
+            self.addresses["health"] = server.port
+        if self._metrics_address is not None and not both:
+            server = await endpoints.serve(self._metrics_address, health=False, metrics=True)
+            self.addresses["metrics"] = server.port
+
+    async def _listen(self) -> None:
+        clock = asyncio.get_running_loop().time
+        detector = HotLoopDetector(clock, lambda found: self.metrics.hot_loops.inc(found.controller))
+        settled, field_manager = Settled(), self.name or "steersman"
+        for cluster in self._clusters:
+            cluster.client.on_write = detector.wrote
+        for controller in self._controllers:
+            client = controller.cluster.client
+            await controller.listen(Environment(client, self.metrics, settled, field_manager, self._fencing_token))
+        for cluster in self._clusters:
+            cluster.cache.start()
+
+    async def _close_controllers(self) -> None:
+        for controller in self._controllers:
+            await controller.stop(0)
+
+    async def _work(self) -> None:
+        """From complete caches until `stop`."""
+        for cluster in self._clusters:
+            await cluster.cache.wait_synced(self._sync_timeout)
+        self.ready.set()
+        if self.election is None:
+            await self._run_group([True, False], self._stop_event.wait())
+        else:
+            elector = self.election.elector(self.cluster.client, self.metrics)
+            await self._run_group([False], self._compete(elector))
+
+    async def _compete(self, elector: LeaderElector) -> None:
+        """Work as the leader, once this process is that; ends with `stop`."""
+        lead = asyncio.ensure_future(elector.run(self._lead))
+        stop = asyncio.ensure_future(self._stop_event.wait())
+        try:
+            await asyncio.wait([lead, stop], return_when=asyncio.FIRST_COMPLETED)
+            if not lead.done() and self._leadership is None:
+                await end([lead])
+                return
+            await lead
+        finally:
+            await end([lead, stop])
+
+    async def _lead(self, leadership: Leadership) -> None:
+        self._leadership = leadership
+        try:
+            await self._run_group([True], self._stop_event.wait())
+        finally:
+            self._leadership = None
+
+    async def _run_group(self, needs_leader: Collection[bool], until: Awaitable[object]) -> None:
+        """Run the controllers and runnables that do, or do not, need a leader, until something is done or fails."""
+        controllers = [controller for controller in self._controllers if controller.needs_leader in needs_leader]
+        runnables = [runnable for runnable, needs in self._runnables if needs in needs_leader]
+        tasks = [asyncio.ensure_future(runnable(self)) for runnable in runnables]
+        for controller in controllers:
+            controller.start()
+        if True in needs_leader:
+            self.leading.set()
+        grace = self._grace
+        waiting = asyncio.ensure_future(until)
+        try:
+            await _first([waiting, *tasks], ends=waiting)
+        except asyncio.CancelledError:
+            grace = 0.0  # not the leader any more: another one may begin
+            raise
+        finally:
+            self.leading.clear()
+            await asyncio.gather(*(controller.stop(grace) for controller in controllers), end([waiting, *tasks]))
+
+    @property
+    def _stop_event(self) -> asyncio.Event:
+        assert self._stopping is not None
+        return self._stopping
+
+    def _fencing_token(self) -> int | None:
+        return self._leadership.fencing_token if self._leadership is not None else None
+
+    def _stale(self) -> str | None:
+        """What is wrong with the caches."""
+        if not self.ready.is_set():
+            return "not all objects have been read yet"
+        stale = [str(i) for cluster in self._clusters for i in cluster.cache.informers if not i.is_current]
+        return f"not connected: {', '.join(stale)}" if stale else None
+
+
+async def _first(tasks: Collection[asyncio.Future[Any]], ends: asyncio.Future[Any] | None = None) -> None:
+    """Wait until `ends` is done (any, if None), or one fails; raises its error."""
+    running = set(tasks)
+    while running:
+        done, running = await asyncio.wait(running, return_when=asyncio.FIRST_COMPLETED)
+        for task in done:
+            task.result()
+        if ends is None or ends in done:
+            return
