@@ -33,3 +33,22 @@ def parse_nanoseconds(text: str) -> int | None:
     if not body or total >= 2**63:
         return None
     return -total if text[0] == "-" else total
+
+
+def format_nanoseconds(nanoseconds: int) -> str:
+    """A duration as Go prints it: `1m30s`, `1.5ms`, `0s`. Source: Go's time.Duration.String."""
+    sign, rest = ("-", -nanoseconds) if nanoseconds < 0 else ("", nanoseconds)
+    if rest < 1_000_000_000:
+        unit = next((name for name in ("ms", "µs", "ns") if rest >= _UNITS[name]), "")
+        return f"{sign}{_decimal(rest, _UNITS[unit])}{unit}" if unit else "0s"
+    minutes, seconds = divmod(rest, _UNITS["m"])
+    text = f"{_decimal(seconds, _UNITS['s'])}s"
+    if minutes:
+        text = f"{minutes % 60}m{text}"
+    return f"{sign}{minutes // 60}h{text}" if minutes >= 60 else f"{sign}{text}"
+
+
+def _decimal(value: int, unit: int) -> str:
+    whole, rest = divmod(value, unit)
+    fraction = f"{rest:0{len(str(unit)) - 1}d}".rstrip("0")
+    return f"{whole}.{fraction}" if fraction else str(whole)

@@ -14,24 +14,24 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from steersman.apiserver.admission import Plugin
+from steersman.apiserver.admission import Plugin, Validator
 from steersman.apiserver.admission.composition import Surroundings, compose
+from steersman.apiserver.admission.names import left_out
 from steersman.apiserver.authn.authenticator import Authenticator, BearerTokens, RequestAuthenticator
 from steersman.apiserver.authn.service_accounts import ServiceAccountConfig, ServiceAccountTokens
 from steersman.apiserver.authn.tokens import StaticTokens
 from steersman.apiserver.authn.user import UserInfo
 from steersman.apiserver.authn.x509 import ClientCertificates
-from steersman.apiserver.authz.attributes import AlwaysAllow, Authorizer
-from steersman.apiserver.authz.rbac import RbacAuthorizer
+from steersman.apiserver.authz.settings import RBAC, AuthorizerSettings
 from steersman.apiserver.bootstrap import bootstrap
 from steersman.apiserver.builtins import builtin_scopes
 from steersman.apiserver.catalog import Catalog
 from steersman.apiserver.core import Core
 from steersman.apiserver.crd.deferred import CustomResources
 from steersman.apiserver.filters.stack import Filters
-from steersman.apiserver.identity import Identity
+from steersman.apiserver.identity import Identity, everything, permissions
 from steersman.apiserver.metrics import Metrics
-from steersman.apiserver.rbac_feed import feed_rbac
+from steersman.apiserver.quota_charges import QuotaCharges, save_status
 from steersman.apiserver.registry import Registry
 from steersman.apiserver.strategy import Object
 from steersman.apiserver.watchcache import WatchCache
@@ -51,11 +51,13 @@ ANONYMOUS_PATHS = ("/healthz", "/livez", "/readyz", "/version")
 
 @dataclass(slots=True)
 class ServerConfig:
-    """How to serve. `tls` None means plain HTTP; `rbac` False lets everyone do everything.
+    """How to serve. `tls` None means plain HTTP. `authorizers` are asked who may do what, in this order; they follow
+    `authorization_file` (its path, and what it held when they were read) if there is one.
 
     `anonymous` allows requests without credentials (RBAC then leaves them health and version); `insecure` takes every
-    request for an administrator's, and is meant for tests on loopback. `service_addresses` says by (namespace, name)
-    where Services that webhooks stand behind are reached. `audit` makes what records requests, None records none.
+    request for an administrator's, and is meant for tests on loopback. `enabled_plugins` run beside those that run by
+    default, `disabled_plugins` do not; `admission_plugins` are the embedder's own. `service_addresses` says by
+    (namespace, name) where Services that webhooks stand behind are reached. `audit` makes what records requests, None records none.
     """
 
     host: str = "127.0.0.1"
@@ -63,11 +65,13 @@ class ServerConfig:
     tls: ssl.SSLContext | None = None
     tokens: StaticTokens | None = None
     client_certificates: bool = False
-    rbac: bool = True
+    authorizers: Sequence[AuthorizerSettings] = RBAC
+    authorization_file: tuple[Path, bytes] | None = None
     anonymous: bool = True
     insecure: bool = False
+    enabled_plugins: frozenset[str] = frozenset()
     disabled_plugins: frozenset[str] = frozenset()
-    extra_plugins: Sequence[Plugin] = field(default_factory=tuple)
+    admission_plugins: Sequence[Plugin | Validator] = field(default_factory=tuple)
     max_reads: int = 400
     max_writes: int = 200
     token_file: Path | None = None
@@ -97,12 +101,11 @@ class APIServer:
         Without `listen` there is no socket: requests are handed to `filters`.
         """
         core = await _compose(store, config)
-        authorizer = core.identity.authorizer
         authenticator = _authenticator(config, core.identity.tokens)
         filters = Filters(
             core,
             authenticator,
-            authorizer,
+            core.identity.authorizer,
             max_reads=config.max_reads,
             max_writes=config.max_writes,
             auditor=config.audit() if config.audit is not None else None,
@@ -111,8 +114,9 @@ class APIServer:
         crds = CustomResources(core)
         feed = store.watch(_FIRST, _END, core.cache.revision + 1, core.cache.apply)
         server = cls(core, filters, crds, feed)
-        await bootstrap(core, rbac=isinstance(authorizer, RbacAuthorizer))
+        await bootstrap(core, rbac=core.identity.permissions.rbac is not None)
         crds.start()
+        core.identity.start()
         if listen:
             server._http = await Server.start(filters.handle, host=config.host, port=config.port, ssl=config.tls)
         core.ready = True
@@ -140,6 +144,7 @@ class APIServer:
             await self.filters.auditor.close()
         await self._crds.stop()
         await self.core.webhooks.close()
+        await self.core.identity.close()
         self._feed.cancel()
 
 
@@ -149,15 +154,28 @@ async def _compose(store: Store, config: ServerConfig) -> Core:
     cache.load(snapshot.items, snapshot.revision)
     catalog = Catalog()
     catalog.offer(builtin_scopes(cache))
-    authorizer: Authorizer = feed_rbac(catalog) if config.rbac and not config.insecure else AlwaysAllow()
+    permitted = everything() if config.insecure else permissions(config.authorizers, config.authorization_file, catalog)
     find, slices = partial(_find, catalog), partial(_endpoint_slices, catalog)
     webhooks = WebhookCaller(known_services(config.service_addresses, find, slices))
     metrics = Metrics()
-    around = Surroundings(catalog, cache, authorizer, webhooks, metrics, config.extra_plugins, config.disabled_plugins)
+    charges = QuotaCharges()
+    around = Surroundings(
+        catalog,
+        cache,
+        permitted.authorizer,
+        webhooks,
+        metrics,
+        lambda quota: save_status(core, quota),
+        charges,
+        config.admission_plugins,
+        left_out(config.enabled_plugins, config.disabled_plugins),
+        permitted.rbac,
+    )
     accounts = ServiceAccountTokens(config.service_accounts, find)
     static = [config.tokens] if config.tokens is not None else []
-    identity = Identity(BearerTokens([*static, accounts], accounts.audiences), accounts, authorizer)
-    core = Core(store, cache, Registry(store, compose(around)), catalog, metrics, identity, webhooks)
+    identity = Identity(BearerTokens([*static, accounts], accounts.audiences), accounts, permitted)
+    registry = Registry(store, compose(around))
+    core = Core(store, cache, registry, catalog, metrics, identity, webhooks, quota_charges=charges)
     core.checks["ping"] = lambda: None
     return core
 
@@ -183,7 +201,7 @@ def _endpoint_slices(catalog: Catalog, namespace: str, service: str) -> Iterator
 class Insecure:
     """Takes every request for an administrator's."""
 
-    def authenticate(self, request: Request) -> UserInfo | None:
+    async def authenticate(self, request: Request) -> UserInfo | None:
         return ADMINISTRATOR
 
 

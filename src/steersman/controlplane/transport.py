@@ -23,7 +23,7 @@ class _Known:
     def __init__(self, user: UserInfo) -> None:
         self._user = user
 
-    def authenticate(self, request: Request) -> UserInfo | None:
+    async def authenticate(self, request: Request) -> UserInfo | None:
         return self._user
 
 

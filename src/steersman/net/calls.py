@@ -129,7 +129,7 @@ class Caller:
     ) -> Reply:
         import yarl
 
-        name: str | None = trust.name or None
+        name: str | None = (trust.name or None) if isinstance(trust, Trust) else None
         target = yarl.URL(url, encoded=True)
         if address is not None:
             name, headers["Host"] = name or target.host, target.raw_authority

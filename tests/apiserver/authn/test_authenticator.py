@@ -15,7 +15,7 @@ def request(authorization: str | None = None, path: str = "/api") -> Request:
 
 
 class Refuses:
-    def authenticate(self, request: Request) -> UserInfo | None:
+    async def authenticate(self, request: Request) -> UserInfo | None:
         raise Unauthorized("this certificate has expired")
 
     def authenticate_token(self, token: str) -> UserInfo | None:
@@ -26,7 +26,7 @@ class Knows:
     def __init__(self, user: UserInfo) -> None:
         self.user = user
 
-    def authenticate(self, request: Request) -> UserInfo | None:
+    async def authenticate(self, request: Request) -> UserInfo | None:
         return self.user
 
 
@@ -57,19 +57,23 @@ def test_extra_space_is_warned_about() -> None:
     assert header_warning("Basic  abc") is None
 
 
-def test_a_known_token_is_its_user_who_is_authenticated() -> None:
+async def test_a_known_token_is_its_user_who_is_authenticated() -> None:
     authenticator = Authenticator([BearerTokens([STATIC])])
-    assert authenticator.authenticate(request("Bearer good")) == UserInfo("ann", "1", ("devs", "system:authenticated"))
-    assert authenticator.authenticate(request("Bearer plain")).groups == ("system:authenticated",)
-    assert authenticator.authenticate(request("Bearer good")) is authenticator.authenticate(request("Bearer good"))
+    assert await authenticator.authenticate(request("Bearer good")) == UserInfo(
+        "ann", "1", ("devs", "system:authenticated")
+    )
+    assert (await authenticator.authenticate(request("Bearer plain"))).groups == ("system:authenticated",)
+    assert await authenticator.authenticate(request("Bearer good")) is await authenticator.authenticate(
+        request("Bearer good")
+    )
 
 
 @pytest.mark.parametrize("path", ["/api", "/readyz"])
 @pytest.mark.parametrize("anonymous", [True, False, ["/readyz"]])
-def test_a_bad_token_is_never_anonymous(anonymous: bool | list[str], path: str) -> None:
+async def test_a_bad_token_is_never_anonymous(anonymous: bool | list[str], path: str) -> None:
     authenticator = Authenticator([BearerTokens([STATIC])], anonymous=anonymous)
     with pytest.raises(Unauthorized) as caught:
-        authenticator.authenticate(request("Bearer wrong", path))
+        await authenticator.authenticate(request("Bearer wrong", path))
     assert caught.value.to_status() == {
         "kind": "Status",
         "apiVersion": "v1",
@@ -82,28 +86,28 @@ def test_a_bad_token_is_never_anonymous(anonymous: bool | list[str], path: str) 
 
 
 @pytest.mark.parametrize("header", [None, "", "Basic YTpi", "Bearer  good"])
-def test_without_a_credential_a_request_is_anonymous_where_that_is_allowed(header: str | None) -> None:
+async def test_without_a_credential_a_request_is_anonymous_where_that_is_allowed(header: str | None) -> None:
     everywhere = Authenticator([BearerTokens([STATIC])], anonymous=True)
     health = Authenticator([BearerTokens([STATIC])], anonymous=["/readyz"])
     nowhere = Authenticator([BearerTokens([STATIC])])
-    assert everywhere.authenticate(request(header)) == ANONYMOUS_USER
-    assert health.authenticate(request(header, "/readyz")) == ANONYMOUS_USER
+    assert await everywhere.authenticate(request(header)) == ANONYMOUS_USER
+    assert await health.authenticate(request(header, "/readyz")) == ANONYMOUS_USER
     with pytest.raises(Unauthorized):
-        health.authenticate(request(header))
+        await health.authenticate(request(header))
     with pytest.raises(Unauthorized):
-        nowhere.authenticate(request(header, "/readyz"))
+        await nowhere.authenticate(request(header, "/readyz"))
 
 
-def test_the_first_that_knows_the_user_decides() -> None:
+async def test_the_first_that_knows_the_user_decides() -> None:
     authenticator = Authenticator([Knows(UserInfo("cert")), BearerTokens([STATIC])])
-    assert authenticator.authenticate(request("Bearer good")).name == "cert"
+    assert (await authenticator.authenticate(request("Bearer good"))).name == "cert"
 
 
-def test_a_failure_does_not_keep_a_later_authenticator_from_succeeding() -> None:
+async def test_a_failure_does_not_keep_a_later_authenticator_from_succeeding() -> None:
     authenticator = Authenticator([Refuses(), BearerTokens([Refuses(), STATIC])], anonymous=True)
-    assert authenticator.authenticate(request("Bearer good")).name == "ann"
+    assert (await authenticator.authenticate(request("Bearer good"))).name == "ann"
     with pytest.raises(Unauthorized, match=r"^Unauthorized$"):
-        authenticator.authenticate(request())
+        await authenticator.authenticate(request())
 
 
 @pytest.mark.parametrize(
@@ -118,10 +122,10 @@ def test_who_is_not_added_to_the_authenticated(user: UserInfo) -> None:
     assert with_authenticated_group(user) is user
 
 
-def test_users_who_differ_in_extra_alone_are_kept_apart() -> None:
+async def test_users_who_differ_in_extra_alone_are_kept_apart() -> None:
     one, other = (UserInfo("ann", extra={"scope": (scope,)}) for scope in ("a", "b"))
     for user in (one, other):
-        assert Authenticator([Knows(user)]).authenticate(request()).extra == user.extra
+        assert (await Authenticator([Knows(user)]).authenticate(request())).extra == user.extra
 
 
 def test_user_info_as_an_object_leaves_out_what_is_empty() -> None:

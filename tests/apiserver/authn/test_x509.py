@@ -25,44 +25,44 @@ def certificate(*parts: tuple[ObjectIdentifier, str]) -> bytes:
     return builder.sign(KEY, hashes.SHA256()).public_bytes(serialization.Encoding.DER)
 
 
-def authenticate(der: bytes | None, now: datetime.datetime = START) -> UserInfo | None:
-    return ClientCertificates(now.timestamp).authenticate(Request("GET", "/", "", {}, peer_certificate=der))
+async def authenticate(der: bytes | None, now: datetime.datetime = START) -> UserInfo | None:
+    return await ClientCertificates(now.timestamp).authenticate(Request("GET", "/", "", {}, peer_certificate=der))
 
 
-def test_the_common_name_is_the_user_and_organizations_are_groups() -> None:
+async def test_the_common_name_is_the_user_and_organizations_are_groups() -> None:
     der = certificate(
         (NameOID.ORGANIZATION_NAME, "system:masters"), (NameOID.ORGANIZATION_NAME, "b"), (NameOID.COMMON_NAME, "ann")
     )
     identity = f"X509SHA256={hashlib.sha256(der).hexdigest()}"
-    assert authenticate(der) == UserInfo(
+    assert await authenticate(der) == UserInfo(
         "ann", "", ("system:masters", "b"), {"authentication.kubernetes.io/credential-id": (identity,)}
     )
 
 
-def test_no_certificate_or_no_common_name_is_no_user() -> None:
-    assert authenticate(None) is None
-    assert authenticate(certificate((NameOID.ORGANIZATION_NAME, "system:masters"))) is None
+async def test_no_certificate_or_no_common_name_is_no_user() -> None:
+    assert await authenticate(None) is None
+    assert await authenticate(certificate((NameOID.ORGANIZATION_NAME, "system:masters"))) is None
 
 
-def test_a_user_uid_in_the_subject() -> None:
-    user = authenticate(certificate((NameOID.COMMON_NAME, "ann"), (USER_UID, "u-1")))
+async def test_a_user_uid_in_the_subject() -> None:
+    user = await authenticate(certificate((NameOID.COMMON_NAME, "ann"), (USER_UID, "u-1")))
     assert user is not None
     assert user.uid == "u-1"
     with pytest.raises(Unauthorized):
-        authenticate(certificate((NameOID.COMMON_NAME, "ann"), (USER_UID, "u-1"), (USER_UID, "u-2")))
+        await authenticate(certificate((NameOID.COMMON_NAME, "ann"), (USER_UID, "u-1"), (USER_UID, "u-2")))
 
 
-def test_a_certificate_that_expires_while_its_connection_is_open_is_refused() -> None:
+async def test_a_certificate_that_expires_while_its_connection_is_open_is_refused() -> None:
     clock = [START.timestamp()]
     certificates = ClientCertificates(lambda: clock[0])
     request = Request("GET", "/", "", {}, peer_certificate=certificate((NameOID.COMMON_NAME, "ann")))
-    first = certificates.authenticate(request)
-    assert certificates.authenticate(request) is first
+    first = await certificates.authenticate(request)
+    assert await certificates.authenticate(request) is first
     clock[0] = END.timestamp() + 1
     with pytest.raises(Unauthorized, match="expired"):
-        certificates.authenticate(request)
+        await certificates.authenticate(request)
 
 
-def test_a_malformed_certificate_is_refused() -> None:
+async def test_a_malformed_certificate_is_refused() -> None:
     with pytest.raises(Unauthorized, match="malformed"):
-        authenticate(b"not DER")
+        await authenticate(b"not DER")

@@ -24,6 +24,7 @@ from steersman.apimachinery.schema.cel.library.authorization import (
 from steersman.apiserver.admission.chain import Attributes
 from steersman.apiserver.authn.user import UserInfo, service_account_groups, service_account_name
 from steersman.apiserver.authz import attributes as authz
+from steersman.apiserver.authz.narrowing import fields, labels
 from steersman.apiserver.strategy import Object
 
 __all__ = [
@@ -153,6 +154,8 @@ class _Asker:
                 question.subresource,
                 question.namespace,
                 question.name,
+                fields=fields(question.field_selector),
+                labels=labels(question.label_selector),
             )
         found = self._authorizer.authorize(asked)
-        return Decision(found.allowed, found.reason)
+        return Decision(found.allowed, found.reason, found.error)

@@ -7,12 +7,15 @@ Source: kubernetes `pkg/registry/rbac/{role,clusterrole,rolebinding,clusterroleb
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from functools import partial
 
 from steersman.apimachinery.errors import ApiError, BadRequest, NotFound, forbidden, not_found
 from steersman.apiserver.admission.chain import Attributes
+from steersman.apiserver.authz.attributes import Authorizer
 from steersman.apiserver.authz.escalation import escalation, may_bind, may_do_everything, may_escalate
 from steersman.apiserver.authz.policy_rules import Rule
 from steersman.apiserver.authz.rbac import GROUP, RbacAuthorizer
+from steersman.apiserver.authz.waiting import settle
 from steersman.apiserver.strategy import Object
 
 _ROLES = frozenset({"roles", "clusterroles"})
@@ -29,8 +32,9 @@ class EscalationCheck:
 
     name = "EscalationCheck"
 
-    def __init__(self, authorizer: RbacAuthorizer) -> None:
+    def __init__(self, authorizer: Authorizer, rbac: RbacAuthorizer) -> None:
         self._authorizer = authorizer
+        self._rbac = rbac
 
     async def admit(self, attributes: Attributes) -> None:
         """Raises Forbidden for what would grant more than the user holds, NotFound for a role that is not there."""
@@ -38,9 +42,9 @@ class EscalationCheck:
         if scope.group != GROUP or obj is None or may_do_everything(attributes.user):
             return
         if scope.resource in _ROLES:
-            self._check_role(attributes, obj)
+            await settle(partial(self._check_role, attributes, obj))
         elif scope.resource in _BINDINGS:
-            self._check_binding(attributes, obj)
+            await settle(partial(self._check_binding, attributes, obj))
 
     def _check_role(self, attributes: Attributes, role: Object) -> None:
         user, resource, namespace = attributes.user, attributes.scope.resource, attributes.namespace
@@ -62,7 +66,7 @@ class EscalationCheck:
         if reference.get("kind") == "Role" and not namespace:
             raise BadRequest("Namespace parameter required.")
         try:
-            rules = self._authorizer.role_rules(reference, namespace)
+            rules = self._rbac.role_rules(reference, namespace)
         except NotFound:
             raise not_found(GROUP, attributes.scope.resource, reference.get("name") or "") from None
         except ValueError as error:
@@ -71,7 +75,7 @@ class EscalationCheck:
             raise _refusal(attributes, binding, why)
 
     def _lacking(self, attributes: Attributes, rules: Sequence[Rule]) -> str | None:
-        held = self._authorizer.rules_for(attributes.user, attributes.namespace)
+        held = self._rbac.rules_for(attributes.user, attributes.namespace)
         return escalation(attributes.user, held, rules)
 
 

@@ -7,8 +7,9 @@ Source: apiserver `pkg/authentication/request/{union,bearertoken,anonymous}`, ku
 from __future__ import annotations
 
 import logging
-from collections.abc import Collection, Sequence
-from typing import Protocol, runtime_checkable
+from collections.abc import Awaitable, Callable, Collection, Sequence
+from functools import partial
+from typing import Any, Protocol, runtime_checkable
 
 from steersman.apimachinery.errors import ApiError, Unauthorized
 from steersman.apiserver.authn.user import ANONYMOUS_USER, UserInfo, with_authenticated_group
@@ -24,7 +25,7 @@ EXTRA_SPACE_WARNING = "the provided Authorization header contains extra space be
 class RequestAuthenticator(Protocol):
     """Knows users by something in the request."""
 
-    def authenticate(self, request: Request) -> UserInfo | None:
+    async def authenticate(self, request: Request) -> UserInfo | None:
         """The user; None when the request carries no credential of this kind.
 
         Raises Unauthorized for a credential that is not good.
@@ -52,19 +53,36 @@ class AudienceAuthenticator(TokenAuthenticator, Protocol):
         ...
 
 
+class RemoteAuthenticator(Protocol):
+    """Knows users by bearer tokens, and may have to ask someone else."""
+
+    async def authenticate_for(self, token: str, audiences: Sequence[str]) -> tuple[UserInfo, tuple[str, ...]] | None:
+        """The user, and for which of `audiences` the token is good; None when it is not of this kind or not known.
+
+        Raises Unauthorized for a token of this kind that is not good, or that nothing could be found out about.
+        """
+        ...
+
+    async def close(self) -> None: ...
+
+
 class BearerTokens:
-    """`Authorization: Bearer TOKEN`, tried with each token authenticator in turn.
+    """`Authorization: Bearer TOKEN`, tried with each token authenticator in turn, those that are `remote` last.
 
     `audiences` are those that the server itself answers to.
     """
 
     def __init__(
-        self, authenticators: Sequence[TokenAuthenticator], audiences: Sequence[str] = DEFAULT_AUDIENCES
+        self,
+        authenticators: Sequence[TokenAuthenticator],
+        audiences: Sequence[str] = DEFAULT_AUDIENCES,
+        remote: Sequence[RemoteAuthenticator] = (),
     ) -> None:
         self._authenticators = tuple(authenticators)
-        self._audiences = tuple(audiences)
+        self._remote = tuple(remote)
+        self.audiences = tuple(audiences)
 
-    def authenticate(self, request: Request) -> UserInfo | None:
+    async def authenticate(self, request: Request) -> UserInfo | None:
         """The token's user; None without a bearer token (also with another scheme, or an empty token).
 
         Raises Unauthorized when no authenticator accepts the token, with what the last of them had to say.
@@ -82,18 +100,30 @@ class BearerTokens:
                 continue
             if user is not None:
                 return user
+        for remote in self._remote:
+            try:
+                found = await remote.authenticate_for(token, self.audiences)
+            except Unauthorized as error:
+                refusal = error
+                continue
+            if found is not None:
+                return found[0]
         raise refusal or Unauthorized(_INVALID)
 
-    def review(self, token: str, audiences: Sequence[str] = ()) -> tuple[UserInfo, tuple[str, ...]]:
+    async def review(self, token: str, audiences: Sequence[str] = ()) -> tuple[UserInfo, tuple[str, ...]]:
         """A token's user, and for which of `audiences` (none: the server's own) it is good.
 
         Raises Unauthorized with all that the authenticators had to say.
         """
-        wanted = tuple(audiences) or self._audiences
+        wanted = tuple(audiences) or self.audiences
         said = []
-        for authenticator in self._authenticators:
+        asked: list[Callable[..., Awaitable[Any]]] = [
+            partial(self._review_locally, each) for each in self._authenticators
+        ]
+        asked += [each.authenticate_for for each in self._remote]
+        for ask in asked:
             try:
-                found = self._review_with(authenticator, token, wanted)
+                found = await ask(token, wanted)
             except Unauthorized as error:
                 said.append(error.message)
                 continue
@@ -101,12 +131,16 @@ class BearerTokens:
                 return with_authenticated_group(found[0]), found[1]
         raise Unauthorized(f"[{', '.join((_INVALID, *said))}]" if said else _INVALID)
 
-    def _review_with(
-        self, authenticator: TokenAuthenticator, token: str, wanted: tuple[str, ...]
+    async def close(self) -> None:
+        for remote in self._remote:
+            await remote.close()
+
+    async def _review_locally(
+        self, authenticator: TokenAuthenticator, token: str, wanted: Sequence[str]
     ) -> tuple[UserInfo, tuple[str, ...]] | None:
         if isinstance(authenticator, AudienceAuthenticator):
             return authenticator.authenticate_for(token, wanted)
-        shared = tuple(audience for audience in wanted if audience in self._audiences)
+        shared = tuple(audience for audience in wanted if audience in self.audiences)
         user = authenticator.authenticate_token(token) if shared else None
         return None if user is None else (user, shared)
 
@@ -127,12 +161,12 @@ class Authenticator:
         # Static users are few and shared, so each is extended by system:authenticated once.
         self._extended: dict[UserInfo, UserInfo] = {}
 
-    def authenticate(self, request: Request) -> UserInfo:
+    async def authenticate(self, request: Request) -> UserInfo:
         """The request's user, in system:authenticated unless anonymous; raises Unauthorized (401, "Unauthorized")."""
         failed = False
         for authenticator in self._authenticators:
             try:
-                user = authenticator.authenticate(request)
+                user = await authenticator.authenticate(request)
             except Unauthorized as error:
                 logger.debug("a credential was refused", extra={"why": error.message, "peer": request.peer})
                 failed = True

@@ -126,9 +126,9 @@ class Impersonation:
         self._last: dict[str, _Mode] = {}
 
     def effective_user(self, request: Request, attributes: Attributes) -> UserInfo:
-        """Who the request is made as; `attributes` are the request's, of the user who makes it.
+        """Who the request is made as; `attributes` are the request's, of the user who makes it. Raises Undecided,
 
-        Raises BadRequest for headers that name no user, Forbidden for what the user may not do.
+        BadRequest for headers that name no user, Forbidden for what the user may not do.
         """
         wanted = wanted_user(request)
         return attributes.user if wanted is None else self._judge(wanted, attributes)
@@ -169,7 +169,8 @@ class Impersonation:
     def _check(self, attributes: Attributes) -> None:
         decision = self._authorizer.authorize(attributes)
         if not decision.allowed:
-            raise forbidden(attributes, decision.reason)
+            said = [part for part in (decision.error, decision.reason) if part]
+            raise forbidden(attributes, ": ".join(said))
 
 
 @dataclass(frozen=True, slots=True)

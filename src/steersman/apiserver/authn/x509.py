@@ -28,7 +28,7 @@ class ClientCertificates:
         self._now = now
         self._known: dict[bytes, tuple[UserInfo | None, float]] = {}
 
-    def authenticate(self, request: Request) -> UserInfo | None:
+    async def authenticate(self, request: Request) -> UserInfo | None:
         """The certificate's user; None without a certificate or without a common name in it.
 
         Raises Unauthorized for one that has expired, is malformed, or names several user UIDs.

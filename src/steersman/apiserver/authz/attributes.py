@@ -15,11 +15,25 @@ from steersman.apimachinery import errors
 from steersman.apiserver.authn.user import UserInfo
 
 
+class SelectorRequirement(NamedTuple):
+    """One condition of a selector that narrows a request: `operator` is In, NotIn, Exists or DoesNotExist."""
+
+    key: str
+    operator: str
+    values: tuple[str, ...] = ()
+
+    def to_dict(self) -> dict[str, Any]:
+        """The requirement as SubjectAccessReviews carry it."""
+        out: dict[str, Any] = {"key": self.key, "operator": self.operator}
+        return {**out, "values": list(self.values)} if self.values else out
+
+
 class Attributes(NamedTuple):
     """One request as an authorizer sees it.
 
     For a resource request `verb` is Kubernetes' (get, list, watch, create, ...), and `namespace` is "" at the cluster
-    scope. Otherwise (`resource_request` False) `verb` is the lower-case HTTP method and only `path` counts.
+    scope. Otherwise (`resource_request` False) `verb` is the lower-case HTTP method and only `path` counts. `fields`
+    and `labels` are what selectors restrict the request to, for the authorizers that read them.
     """
 
     user: UserInfo
@@ -32,29 +46,41 @@ class Attributes(NamedTuple):
     name: str = ""
     path: str = ""
     resource_request: bool = True
+    fields: tuple[SelectorRequirement, ...] = ()
+    labels: tuple[SelectorRequirement, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
 class Decision:
-    """Whether the request may go on, and why, in upstream's words ("" when there is nothing to say)."""
+    """Whether the request may go on, and why, in upstream's words ("" when there is nothing to say).
+
+    One that is neither allowed nor `denied` is no opinion: the next authorizer is asked, and the last one's no opinion
+    is a refusal. `error` is why there is no opinion, or a denial, that was not thought over.
+    """
 
     allowed: bool
     reason: str = ""
+    denied: bool = False
+    error: str = ""
 
 
 @dataclass(frozen=True, slots=True)
 class Rules:
-    """The rules that apply to a user in a namespace, as PolicyRule objects, and what could not be resolved."""
+    """The rules that apply to a user in a namespace, as PolicyRule objects, and what could not be resolved.
+
+    `incomplete`: there are others, which cannot be listed.
+    """
 
     rules: Sequence[Mapping[str, Any]]
     errors: Sequence[str] = ()
+    incomplete: bool = False
 
 
 class Authorizer(Protocol):
     """Decides who may do what."""
 
     def authorize(self, attributes: Attributes) -> Decision:
-        """The decision; never raises."""
+        """The decision. Raises Undecided (`steersman.apiserver.authz.waiting`) when someone has to be asked first."""
         ...
 
     def rules_for(self, user: UserInfo, namespace: str) -> Rules:
@@ -77,9 +103,19 @@ class AlwaysAllow:
         )
 
 
+class AlwaysDeny:
+    """Lets no one do anything (`--authorization-mode=AlwaysDeny`)."""
+
+    def authorize(self, attributes: Attributes) -> Decision:
+        return Decision(False, "Everything is forbidden.")
+
+    def rules_for(self, user: UserInfo, namespace: str) -> Rules:
+        return Rules(())
+
+
 def forbidden(attributes: Attributes, reason: str = "") -> errors.Forbidden:
     """The 403 for a request that was not allowed; `reason` is the decision's."""
-    why = _without_html(_refusal(attributes))
+    why = without_html(_refusal(attributes))
     return errors.forbidden(
         attributes.group, attributes.resource, attributes.name, f"{why}: {reason}" if reason else why
     )
@@ -98,5 +134,6 @@ def _refusal(attributes: Attributes) -> str:
     return f"{what} at the cluster scope"
 
 
-def _without_html(text: str) -> str:
+def without_html(text: str) -> str:
+    """The text with nothing in it that a browser would take for markup."""
     return text.replace("&", "&amp;").replace("<", "&lt;").replace(">", "&gt;")

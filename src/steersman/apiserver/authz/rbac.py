@@ -10,8 +10,8 @@ from typing import Any
 
 from steersman._util.gotext import quote
 from steersman.apimachinery.errors import NotFound
-from steersman.apiserver.authn.user import SYSTEM_MASTERS, UserInfo, service_account_name
-from steersman.apiserver.authz.attributes import ALLOWED, Attributes, Decision, Rules
+from steersman.apiserver.authn.user import UserInfo, service_account_name
+from steersman.apiserver.authz.attributes import Attributes, Decision, Rules
 from steersman.apiserver.authz.policy_rules import CompiledRule, Rule
 
 GROUP = "rbac.authorization.k8s.io"
@@ -39,7 +39,7 @@ class _Grants:
 
     def decide(self, attributes: Attributes) -> tuple[Decision, bool]:
         """The decision, and whether it is a new one that is kept from now on."""
-        _, verb, group, _, resource, subresource, _, name, path, resource_request = attributes
+        _, verb, group, _, resource, subresource, _, name, path, resource_request, _, _ = attributes
         key: tuple[str, ...] = (verb, path)
         if resource_request:
             key = (verb, group, resource, subresource, name if self.by_name else "")
@@ -56,13 +56,13 @@ class _Grants:
         for rule, source in self.rules:
             if rule.allows(attributes):
                 return Decision(True, f"RBAC: allowed by {source}")
-        return Decision(False, f"rbac: RBAC: {aggregate_errors(self.errors)}" if self.errors else "")
+        return Decision(False, f"RBAC: {aggregate_errors(self.errors)}" if self.errors else "")
 
 
 class RbacAuthorizer:
     """Answers from an index of the RBAC objects, which their watcher keeps up to date with `upsert` and `remove`.
 
-    Members of system:masters may do everything, whatever the objects say. What was found out about a user is kept
+    What was found out about a user is kept
     until any RBAC object changes. Objects are kept as given: they must not be changed afterwards.
     """
 
@@ -104,8 +104,6 @@ class RbacAuthorizer:
     def authorize(self, attributes: Attributes) -> Decision:
         """The decision, with upstream's reason: the binding that allows it, or which roles could not be found."""
         user = attributes.user
-        if SYSTEM_MASTERS in user.groups:
-            return ALLOWED
         decision, kept = self._grants_of(user, attributes.namespace).decide(attributes)
         if kept:
             self._kept += 1

@@ -11,6 +11,7 @@ import logging
 import os
 import time
 from collections.abc import Awaitable, Callable
+from functools import partial
 from typing import TYPE_CHECKING
 
 from steersman._util.goduration import parse_nanoseconds
@@ -22,11 +23,15 @@ from steersman.apimachinery.errors import (
     ServiceUnavailable,
     Timeout,
     TooManyRequests,
+    internal,
 )
 from steersman.apimachinery.request_info import RequestInfo, parse_request
 from steersman.apiserver.authn.authenticator import Authenticator
 from steersman.apiserver.authn.impersonation import Impersonation
-from steersman.apiserver.authz.attributes import Attributes, Authorizer, forbidden
+from steersman.apiserver.authz.attributes import Attributes, forbidden, without_html
+from steersman.apiserver.authz.narrowing import with_selectors
+from steersman.apiserver.authz.union import Union
+from steersman.apiserver.authz.waiting import settle
 from steersman.apiserver.core import Core
 from steersman.apiserver.dispatch import dispatch
 from steersman.apiserver.endpoints import answers
@@ -54,7 +59,7 @@ class Filters:
         self,
         core: Core,
         authenticator: Authenticator,
-        authorizer: Authorizer,
+        authorizer: Union,
         *,
         max_reads: int = 400,
         max_writes: int = 200,
@@ -136,12 +141,12 @@ class Filters:
         """Authentication, impersonation, limits and authorization."""
         info = x.info
         seconds = _time_limit(info) if info.query and info.verb != "watch" else None
-        x.user = self.authenticator.authenticate(x.request)
+        x.user = await self.authenticator.authenticate(x.request)
         x.known = True
         attributes = self._attributes(x, info)
         if self.auditor is not None:
             await self.auditor.begin(x, attributes)
-        user = self._impersonation.effective_user(x.request, attributes)
+        user = await settle(partial(self._impersonation.effective_user, x.request, attributes))
         if user is not x.user:
             if x.audit is not None:
                 x.audit.impersonates(user, self._impersonation.constraint(x.user))
@@ -155,9 +160,11 @@ class Filters:
                 details={"retryAfterSeconds": 1},
                 headers=(("Retry-After", "1"),),
             )
-        decision = self.authorizer.authorize(attributes)
+        decision = await settle(partial(self.authorizer.authorize, attributes))
         if x.audit is not None:
             x.audit.decided(decision)
+        if decision.error and not decision.allowed:
+            return _undecidable(x, decision.error)
         if not decision.allowed:
             raise forbidden(attributes, decision.reason)
         if info.verb == "watch":
@@ -176,11 +183,10 @@ class Filters:
             self._running[reads] -= 1
             gauge[0] -= 1
 
-    @staticmethod
-    def _attributes(x: Exchange, info: RequestInfo) -> Attributes:
+    def _attributes(self, x: Exchange, info: RequestInfo) -> Attributes:
         if not info.is_resource:
             return Attributes(x.user, info.method.lower(), path=info.path, resource_request=False)
-        return Attributes(
+        attributes = Attributes(
             x.user,
             info.verb,
             info.group,
@@ -190,17 +196,26 @@ class Filters:
             info.namespace if info.resource != "namespaces" or info.namespace else "",
             info.name,
         )
+        return with_selectors(attributes, info) if self.authorizer.reads_selectors else attributes
 
     def authorize_create(self, x: Exchange) -> Callable[[], Awaitable[None]]:
         """What an update asks before it creates: the user needs the create verb too."""
 
         async def check() -> None:
             attributes = self._attributes(x, x.info)._replace(verb="create")
-            decision = self.authorizer.authorize(attributes)
+            decision = await settle(partial(self.authorizer.authorize, attributes))
+            if decision.error and not decision.allowed:
+                raise internal(decision.error)
             if not decision.allowed:
                 raise forbidden(attributes, decision.reason)
 
         return check
+
+
+def _undecidable(x: Exchange, why: str) -> Response:
+    """Whether a request is allowed could not be found out."""
+    uri = x.request.path + (f"?{x.request.query}" if x.request.query else "")
+    return answers.text(500, f"{without_html(f'Internal Server Error: {quote(uri)}: {why}')}\n")
 
 
 def _told(x: Exchange) -> dict[str, str]:

@@ -9,6 +9,7 @@ import time
 import uuid
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import partial
 
 from steersman._util.gotext import quote
 from steersman.api.admission import review as reviews
@@ -21,6 +22,7 @@ from steersman.apiserver.admission.matching import Equivalents, matched_scope, n
 from steersman.apiserver.admission.versions import convert
 from steersman.apiserver.admission.webhooks.hooks import Hook
 from steersman.apiserver.authz.attributes import Authorizer
+from steersman.apiserver.authz.waiting import settle
 from steersman.apiserver.metrics import Metrics
 from steersman.apiserver.scope import ResourceScope
 from steersman.apiserver.strategy import Object
@@ -74,7 +76,7 @@ class Asker:
         variables = admission_variables(
             attributes, question.kind, question.resource, self.authorizer, objects=(question.obj, question.old)
         )
-        outcome = hook.conditions.match(variables)
+        outcome = await settle(partial(hook.conditions.match, variables))
         if outcome.error:
             if hook.ignores_failures:
                 return False

@@ -5,16 +5,20 @@ Source: kubernetes `pkg/registry/authorization/{localsubjectaccessreview,selfsub
 
 from __future__ import annotations
 
+from functools import partial
+
 from steersman.api.authorization.access_review import evaluation_error, validate
 from steersman.apimachinery.errors import invalid
 from steersman.apiserver.authn.user import UserInfo
 from steersman.apiserver.authz.attributes import Attributes
+from steersman.apiserver.authz.narrowing import reviewed_fields, reviewed_labels
+from steersman.apiserver.authz.waiting import settle
 from steersman.apiserver.core import Core
 from steersman.apiserver.exchange import Exchange
 from steersman.apiserver.strategy import Object
 
 
-def access_review(core: Core, x: Exchange, review: Object) -> Object:
+async def access_review(core: Core, x: Exchange, review: Object) -> Object:
     """The review with whether it is allowed, and why. Raises Invalid."""
     meta = dict(review["metadata"])
     managed = meta.pop("managedFields", None)
@@ -23,10 +27,13 @@ def access_review(core: Core, x: Exchange, review: Object) -> Object:
     spec = review["spec"]
     user = x.user if review["kind"] == "SelfSubjectAccessReview" else _subject(spec)
     resource = spec.get("resourceAttributes")
-    decision = core.identity.authorizer.authorize(_attributes(user, spec))
+    asked = _attributes(user, spec)
+    decision = await settle(partial(core.identity.authorizer.authorize, asked))
+    problems = [decision.error, evaluation_error(resource) if resource is not None else ""]
     status: Object = {"allowed": decision.allowed, "reason": decision.reason}
-    if resource is not None:
-        status["evaluationError"] = evaluation_error(resource)
+    if decision.denied:
+        status["denied"] = True
+    status["evaluationError"] = "; ".join(error for error in problems if error)
     return {**review, "status": status}
 
 
@@ -49,4 +56,6 @@ def _attributes(user: UserInfo, spec: Object) -> Attributes:
         resource.get("subresource", ""),
         resource.get("namespace", ""),
         resource.get("name", ""),
+        fields=reviewed_fields(resource.get("fieldSelector")),
+        labels=reviewed_labels(resource.get("labelSelector")),
     )

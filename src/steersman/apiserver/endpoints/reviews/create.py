@@ -5,7 +5,7 @@ Source: apiserver `pkg/endpoints/handlers/create.go`.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Awaitable, Callable, Mapping
 
 from steersman.apimachinery.options import write_options
 from steersman.apiserver import rest
@@ -17,7 +17,7 @@ from steersman.apiserver.exchange import Answer, Exchange
 from steersman.apiserver.scope import ResourceScope
 from steersman.apiserver.strategy import Object
 
-Judge = Callable[[Core, Exchange, Object], Object]
+Judge = Callable[[Core, Exchange, Object], Awaitable[Object]]
 """Gives the answer to a review, whose metadata may have managedFields."""
 
 _JUDGES: Mapping[tuple[str, str], Judge] = {
@@ -49,5 +49,5 @@ async def create(core: Core, scope: ResourceScope, x: Exchange) -> Answer:
         Attributes("CREATE", scope, x.info.namespace, meta.get("name", ""), review, None, x.user, options.dry_run)
     )
     in_order, _ = scope.strategy.decode(review)
-    answer, _ = scope.strategy.decode(_JUDGES[scope.group, scope.kind](core, x, in_order))
+    answer, _ = scope.strategy.decode(await _JUDGES[scope.group, scope.kind](core, x, in_order))
     return answers.value(201, choice, transform.partial(answer) if choice.transform else answer)

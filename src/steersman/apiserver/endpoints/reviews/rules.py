@@ -15,7 +15,7 @@ from steersman.apiserver.exchange import Exchange
 from steersman.apiserver.strategy import Object
 
 
-def self_subject_rules_review(core: Core, x: Exchange, review: Object) -> Object:
+async def self_subject_rules_review(core: Core, x: Exchange, review: Object) -> Object:
     """The rules of the user who asks; nothing of the question is repeated. Raises BadRequest without a namespace."""
     namespace = (review.get("spec") or {}).get("namespace")
     if not namespace:
@@ -24,7 +24,7 @@ def self_subject_rules_review(core: Core, x: Exchange, review: Object) -> Object
     status: Object = {
         "resourceRules": _parts(found.rules, "resources", ("verbs", "apiGroups", "resources", "resourceNames")),
         "nonResourceRules": _parts(found.rules, "nonResourceURLs", ("verbs", "nonResourceURLs")),
-        "incomplete": False,
+        "incomplete": found.incomplete,
     }
     if found.errors:
         status["evaluationError"] = aggregate_errors(found.errors)

@@ -11,14 +11,14 @@ from steersman.apiserver.exchange import Exchange
 from steersman.apiserver.strategy import Object
 
 
-def token_review(core: Core, x: Exchange, review: Object) -> Object:
+async def token_review(core: Core, x: Exchange, review: Object) -> Object:
     """The review with the token's user, or with what is wrong with the token. Raises BadRequest without a token."""
     spec = review.get("spec") or {}
     token = spec.get("token")
     if not token:
         raise BadRequest("token is required for TokenReview in authentication")
     try:
-        user, audiences = core.identity.tokens.review(token, spec.get("audiences") or ())
+        user, audiences = await core.identity.tokens.review(token, spec.get("audiences") or ())
     except Unauthorized as error:
         return {**review, "status": {"error": error.message}}
     return {

@@ -1,0 +1,91 @@
+"""Reviews that are posted to remote services: SubjectAccessReview, TokenReview.
+
+Source: apiserver `pkg/util/webhook/webhook.go`, client-go `rest/request.go`.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import random
+from typing import Any
+
+import orjson
+
+from steersman._util.gotext import quote
+from steersman.api.review_answers import AnswerError, decode
+from steersman.apimachinery.unexpected import describe
+from steersman.apiserver.webhooks.kubeconfig import RemoteService
+from steersman.net.calls import Caller, CallError
+
+ATTEMPTS = 5
+_PAUSE, _FACTOR, _JITTER = 0.5, 1.5, 0.2
+_AGAIN = frozenset({429, 500, 504})
+_OK = range(200, 207)
+
+Object = dict[str, Any]
+
+
+class ReviewError(Exception):
+    """The service gave no usable answer; the text says why."""
+
+    def __init__(self, message: str, *, again: bool = False) -> None:
+        super().__init__(message)
+        self.again = again
+
+
+class Reviewer:
+    """Posts reviews of one kind to one service. `timeout` is in seconds, for each attempt."""
+
+    def __init__(
+        self, caller: Caller, service: RemoteService, group: str, version: str, kind: str, *, timeout: float = 30.0
+    ) -> None:
+        self._caller = caller
+        self._service = service
+        self._group, self._version, self._kind = group, version, kind
+        self._timeout = timeout
+
+    async def review(self, spec: Object, status: Object) -> Object:
+        """The status of the answer to a review of `spec`. Raises ReviewError.
+
+        What may be a passing trouble (a broken connection, 429, 500, 504) is tried again, after longer and longer.
+        """
+        pause = _PAUSE
+        for left in reversed(range(ATTEMPTS)):
+            try:
+                return await self._once(spec, status)
+            except ReviewError as error:
+                if not error.again or not left:
+                    raise
+            await asyncio.sleep(pause * (1 + random.random() * _JITTER))  # noqa: S311
+            pause *= _FACTOR
+        raise AssertionError("unreachable")
+
+    async def _once(self, spec: Object, status: Object) -> Object:
+        api_version = f"{self._group}/{self._version}"
+        review = {"kind": self._kind, "apiVersion": api_version, "metadata": {}, "spec": spec, "status": status}
+        url = self._service.url
+        try:
+            reply = await self._caller.send(
+                "POST",
+                f"{url}?timeout={_go_seconds(self._timeout)}",
+                orjson.dumps(review) + b"\n",
+                trust=self._service.trust,
+                headers=self._service.headers(),
+                timeout=self._timeout,
+            )
+        except (CallError, OSError) as error:
+            again = "connection reset" in str(error)
+            raise ReviewError(f"Post {quote(url)}: {error}", again=again) from None
+        if reply.status not in _OK:
+            message = describe(reply.status, reply.content_type, reply.body)
+            raise ReviewError(message, again=reply.status in _AGAIN)
+        try:
+            answer = decode(reply.body, self._group, self._version, self._kind, ("v1", "v1beta1"))
+        except AnswerError as error:
+            raise ReviewError(str(error)) from None
+        found = answer.get("status")
+        return found if isinstance(found, dict) else {}
+
+
+def _go_seconds(seconds: float) -> str:
+    return f"{seconds:g}s"
