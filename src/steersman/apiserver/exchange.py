@@ -22,18 +22,20 @@ class Exchange:
     """A request, what the filters found out about it, and the warnings that its answer will carry.
 
     `audit_id` names it in headers, logs and audit events; `known` says that its user is. `audit` is its audit record,
-    None when it is not recorded.
+    None when it is not recorded. `started` is a time.perf_counter(); `headers` are the filters' own, for its answer.
     """
 
     request: Request
     info: RequestInfo
     audit_id: str = ""
+    started: float = 0.0
     user: UserInfo = ANONYMOUS
     scope: ResourceScope | None = None
     dry_run: bool = False
     warnings: list[str] = field(default_factory=list)
     known: bool = False
     audit: Record | None = None
+    headers: tuple[tuple[str, str], ...] = ()
 
 
 Answer = Response | StreamResponse

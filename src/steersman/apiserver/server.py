@@ -14,6 +14,7 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from steersman.api.flowcontrol.fixed import LEVELS, SCHEMAS
 from steersman.apiserver.admission import Plugin, Validator
 from steersman.apiserver.admission.composition import Surroundings, compose
 from steersman.apiserver.admission.names import left_out
@@ -29,6 +30,8 @@ from steersman.apiserver.catalog import Catalog
 from steersman.apiserver.core import Core
 from steersman.apiserver.crd.deferred import CustomResources
 from steersman.apiserver.filters.stack import Filters
+from steersman.apiserver.flowcontrol.fairness import Fairness
+from steersman.apiserver.flowcontrol.objects import Upkeep, scope_of
 from steersman.apiserver.identity import Identity, everything, permissions
 from steersman.apiserver.metrics import Metrics
 from steersman.apiserver.quota_charges import QuotaCharges, save_status
@@ -57,7 +60,8 @@ class ServerConfig:
     `anonymous` allows requests without credentials (RBAC then leaves them health and version); `insecure` takes every
     request for an administrator's, and is meant for tests on loopback. `enabled_plugins` run beside those that run by
     default, `disabled_plugins` do not; `admission_plugins` are the embedder's own. `service_addresses` says by
-    (namespace, name) where Services that webhooks stand behind are reached. `audit` makes what records requests, None records none.
+    (namespace, name) where Services that webhooks stand behind are reached. `audit` makes what records requests, None
+    records none. With `fairness` the limits are shared out among priority levels, and requests wait in fair queues.
     """
 
     host: str = "127.0.0.1"
@@ -74,6 +78,7 @@ class ServerConfig:
     admission_plugins: Sequence[Plugin | Validator] = field(default_factory=tuple)
     max_reads: int = 400
     max_writes: int = 200
+    fairness: bool = True
     token_file: Path | None = None
     service_accounts: ServiceAccountConfig = field(default_factory=ServiceAccountConfig)
     service_addresses: Mapping[tuple[str, str], Address] = field(default_factory=dict)
@@ -91,6 +96,7 @@ class APIServer:
         self.filters = filters
         self._crds = crds
         self._feed = feed
+        self._upkeep = Upkeep(core)
         self._http: Server | None = None
         self.failed: asyncio.Future[StoreError] = asyncio.get_running_loop().create_future()
 
@@ -109,12 +115,15 @@ class APIServer:
             max_reads=config.max_reads,
             max_writes=config.max_writes,
             auditor=config.audit() if config.audit is not None else None,
+            fairness=_fairness(core, config),
         )
         core.authorize_create = filters.authorize_create
         crds = CustomResources(core)
         feed = store.watch(_FIRST, _END, core.cache.revision + 1, core.cache.apply)
         server = cls(core, filters, crds, feed)
         await bootstrap(core, rbac=core.identity.permissions.rbac is not None)
+        if filters.fairness is not None:
+            await server._upkeep.start()
         crds.start()
         core.identity.start()
         if listen:
@@ -142,6 +151,7 @@ class APIServer:
             await self._http.stop(grace)
         if self.filters.auditor is not None:
             await self.filters.auditor.close()
+        await self._upkeep.stop()
         await self._crds.stop()
         await self.core.webhooks.close()
         await self.core.identity.close()
@@ -178,6 +188,14 @@ async def _compose(store: Store, config: ServerConfig) -> Core:
     core = Core(store, cache, registry, catalog, metrics, identity, webhooks, quota_charges=charges)
     core.checks["ping"] = lambda: None
     return core
+
+
+def _fairness(core: Core, config: ServerConfig) -> Fairness | None:
+    """Seats for as many requests as the limits allow together; without limits there is nothing to share out."""
+    seats = config.max_reads + config.max_writes
+    if not config.fairness or not seats:
+        return None
+    return Fairness(scope_of(core, SCHEMAS).cache, scope_of(core, LEVELS).cache, seats)
 
 
 def _find(catalog: Catalog, resource: str, namespace: str, name: str) -> Object | None:

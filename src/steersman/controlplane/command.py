@@ -15,9 +15,9 @@ import ssl
 import sys
 from pathlib import Path
 
+from steersman._util.logs import configure
 from steersman.apiserver.authn.tokens import StaticTokens, TokenFileError, parse_token_file
 from steersman.apiserver.authn.user import UserInfo
-from steersman._util.logs import configure
 from steersman.apiserver.server import ServerConfig
 from steersman.controlplane import admission_flags, audit_flags, authorization_flags, service_account_flags
 from steersman.controlplane.controller_names import chosen
@@ -82,6 +82,13 @@ def add_parser(commands: argparse._SubParsersAction[argparse.ArgumentParser]) ->
         default=200,
         metavar="N",
         help="writes at once; more get 429; 0: any",
+    )
+    add(
+        "--enable-priority-and-fairness",
+        type=_boolean,
+        default=True,
+        metavar="BOOL",
+        help="share both limits out among priority levels, and let requests wait in fair queues",
     )
     add(
         "--service-address",
@@ -163,6 +170,7 @@ def _config(options: argparse.Namespace, token: str) -> tuple[ServerConfig, byte
         admission_plugins=plugins.own,
         max_reads=options.max_requests_inflight,
         max_writes=options.max_mutating_requests_inflight,
+        fairness=options.enable_priority_and_fairness,
         service_addresses=dict(options.service_address or ()),
     )
     try:

@@ -12,6 +12,7 @@ import os
 import time
 from collections.abc import Awaitable, Callable
 from functools import partial
+from http import HTTPStatus
 from typing import TYPE_CHECKING
 
 from steersman._util.goduration import parse_nanoseconds
@@ -22,7 +23,6 @@ from steersman.apimachinery.errors import (
     InternalError,
     ServiceUnavailable,
     Timeout,
-    TooManyRequests,
     internal,
 )
 from steersman.apimachinery.request_info import RequestInfo, parse_request
@@ -36,6 +36,8 @@ from steersman.apiserver.core import Core
 from steersman.apiserver.dispatch import dispatch
 from steersman.apiserver.endpoints import answers
 from steersman.apiserver.exchange import Answer, Exchange
+from steersman.apiserver.flowcontrol.fairness import Fairness, Rejected
+from steersman.apiserver.flowcontrol.levels import Waiter
 from steersman.apiserver.metrics import path_labels, request_labels
 from steersman.net.http import Request, Response, Stream, StreamResponse
 from steersman.store.interface import StoreError
@@ -50,9 +52,9 @@ _READS = frozenset({"get", "list", "watch"})
 
 
 class Filters:
-    """`handle` answers HTTP requests. `max_reads` and `max_writes` bound how many run at once: more get 429.
+    """`handle` answers HTTP requests. `fairness` decides who waits, and who gets 429.
 
-    0 bounds nothing.
+    Without it `max_reads` and `max_writes` bound how many run at once: more get 429. 0 bounds nothing.
     """
 
     def __init__(
@@ -64,8 +66,10 @@ class Filters:
         max_reads: int = 400,
         max_writes: int = 200,
         auditor: Auditor | None = None,
+        fairness: Fairness | None = None,
     ) -> None:
         self.core = core
+        self.fairness = fairness
         self.auditor = auditor
         self.authenticator = authenticator
         self.authorizer = authorizer
@@ -81,7 +85,7 @@ class Filters:
         """The outermost filter: whatever happens inside, the client gets an answer."""
         started = time.perf_counter()
         info = parse_request(request.method, request.path, request.query)
-        x = Exchange(request, info, request.headers.get("audit-id") or _audit_id())
+        x = Exchange(request, info, request.headers.get("audit-id") or _audit_id(), started)
         failed = False
         try:
             answer = await self._admitted(x)
@@ -95,7 +99,7 @@ class Filters:
             answer = self._failure(x, InternalError(f"Internal error occurred: {error}"))
         if self.auditor is not None:
             await self._audited(self.auditor, x, answer, failed)
-        headers = [*answer.headers, ("Audit-Id", x.audit_id)]
+        headers = [*answer.headers, ("Audit-Id", x.audit_id), *x.headers]
         headers.extend(("Warning", warning_header(text)) for text in dict.fromkeys(x.warnings))
         answer.headers = headers
         self._record(x, answer, started)
@@ -138,7 +142,7 @@ class Filters:
         answer.run = counted
 
     async def _admitted(self, x: Exchange) -> Answer:
-        """Authentication, impersonation, limits and authorization."""
+        """Authentication, impersonation, limits."""
         info = x.info
         seconds = _time_limit(info) if info.query and info.verb != "watch" else None
         x.user = await self.authenticator.authenticate(x.request)
@@ -152,14 +156,38 @@ class Filters:
                 x.audit.impersonates(user, self._impersonation.constraint(x.user))
             x.user = user
             attributes = attributes._replace(user=user)
+        if self.fairness is None:
+            return _too_many() if self._is_full(info) else await self._authorized(x, attributes, seconds)
+        return await self._fairly(self.fairness, x, attributes, seconds)
+
+    async def _fairly(self, fairness: Fairness, x: Exchange, attributes: Attributes, seconds: float | None) -> Answer:
+        found = fairness.classify(attributes)
+        x.headers = found.headers
+        level = found.level
+        if level.exempt:
+            return await self._authorized(x, attributes, seconds)
+        waiter: Waiter | None = None
+        began = x.started
+        if not fairness.try_enter(level, began):
+            try:
+                waiter = await fairness.enter(found)
+            except Rejected:
+                return _too_many()
+            began = time.perf_counter()
+        try:
+            return await self._authorized(x, attributes, seconds)
+        finally:
+            fairness.leave(level, waiter, began)
+
+    def _is_full(self, info: RequestInfo) -> bool:
+        """Whether the limit of requests at a time is reached, without fairness."""
         reads = info.verb in _READS or not info.is_resource
         limit = self._limits[reads]
-        if limit and self._running[reads] >= limit and info.verb != "watch":
-            raise TooManyRequests(
-                "Too many requests, please try again later.",
-                details={"retryAfterSeconds": 1},
-                headers=(("Retry-After", "1"),),
-            )
+        return bool(limit) and self._running[reads] >= limit and info.verb != "watch"
+
+    async def _authorized(self, x: Exchange, attributes: Attributes, seconds: float | None) -> Answer:
+        """Authorization, then the endpoint; `seconds` is what the client wants to wait at most."""
+        info = x.info
         decision = await settle(partial(self.authorizer.authorize, attributes))
         if x.audit is not None:
             x.audit.decided(decision)
@@ -169,6 +197,7 @@ class Filters:
             raise forbidden(attributes, decision.reason)
         if info.verb == "watch":
             return await dispatch(self.core, x)
+        reads = info.verb in _READS or not info.is_resource
         self._running[reads] += 1
         gauge = self._gauges[reads]
         gauge[0] += 1
@@ -216,6 +245,13 @@ def _undecidable(x: Exchange, why: str) -> Response:
     """Whether a request is allowed could not be found out."""
     uri = x.request.path + (f"?{x.request.query}" if x.request.query else "")
     return answers.text(500, f"{without_html(f'Internal Server Error: {quote(uri)}: {why}')}\n")
+
+
+def _too_many() -> Response:
+    """Source: apiserver `pkg/server/filters/priority-and-fairness.go` (tooManyRequests)."""
+    answer = answers.text(HTTPStatus.TOO_MANY_REQUESTS, "Too many requests, please try again later.\n")
+    answer.headers = (*answer.headers, ("Retry-After", "1"))
+    return answer
 
 
 def _told(x: Exchange) -> dict[str, str]:
