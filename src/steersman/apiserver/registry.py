@@ -7,7 +7,6 @@ is there now.
 
 from __future__ import annotations
 
-import asyncio
 from collections.abc import Callable
 from functools import partial
 
@@ -16,9 +15,9 @@ from steersman.apimachinery.codec import json as codec
 from steersman.apimachinery.errors import AlreadyExists, ApiError, Invalid, already_exists, conflict, invalid, not_found
 from steersman.apimachinery.field_errors import FieldError
 from steersman.apimachinery.meta import dedup_owner_references
-from steersman.apimachinery.schema.patience import TakesLong, patience
 from steersman.apiserver import rest
 from steersman.apiserver.admission import Admission, Attributes
+from steersman.apiserver.aside import patiently
 from steersman.apiserver.deletion import Deletion
 from steersman.apiserver.scope import ResourceScope
 from steersman.apiserver.strategy import Object, Strategy
@@ -27,8 +26,6 @@ from steersman.apiserver.writing import Facet, WriteContext, Writes, answered, a
 from steersman.store.interface import CompareFailed, Store
 
 NAME_TRIES = 8
-_PATIENCE = 20_000
-"""What rules may cost on the event loop: milliseconds, some tens where every function is a slow one."""
 _CREATE_WITH_VERSION = "resourceVersion should not be set on objects to be created"
 
 
@@ -79,7 +76,7 @@ class Registry:
         """Judge a new object and store it; `version` is the resourceVersion that came with it."""
         strategy = scope.strategy
         name = obj["metadata"].get("name") or ""
-        if errors := await _judged(strategy.before_create, obj):
+        if errors := await patiently(strategy.before_create, obj):
             raise _invalid(scope, strategy, obj, name, errors)
         ctx.warn(strategy.warnings(obj, None))
         if self.admission.judges:
@@ -164,7 +161,7 @@ class Registry:
         obj = attributes.obj
         assert obj is not None
         with begun(scope, obj, old, ctx):
-            if errors := await _judged(strategy.before_update, obj, old):
+            if errors := await patiently(strategy.before_update, obj, old):
                 raise _invalid(scope, strategy, obj, obj["metadata"].get("name") or name, errors)
             ctx.warn(strategy.warnings(obj, old))
             if self.admission.judges:
@@ -256,18 +253,6 @@ class Registry:
         obj["metadata"].pop("resourceVersion", None)
         await ctx.authorize_create()
         return await self.create(scope, namespace, obj, ctx), True
-
-
-async def _judged(judge: Callable[..., list[FieldError]], *objects: Object) -> list[FieldError]:
-    """What a strategy finds wrong. Rules that take long are evaluated aside, so that others are served meanwhile."""
-    given = patience.set(_PATIENCE)
-    try:
-        return judge(*objects)
-    except TakesLong:
-        pass
-    finally:
-        patience.reset(given)
-    return await asyncio.to_thread(judge, *objects)
 
 
 def _invalid(scope: ResourceScope, strategy: Strategy, obj: Object, name: str, errors: list[FieldError]) -> Invalid:

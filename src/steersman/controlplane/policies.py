@@ -12,6 +12,7 @@ from steersman.api import kinds
 from steersman.apimachinery.errors import NotFound
 from steersman.apimachinery.gvk import GroupVersionKind, split_api_version
 from steersman.apiserver.admission.policies.params import scope_of_kind
+from steersman.apiserver.aside import patiently
 from steersman.apiserver.core import Core
 from steersman.apiserver.scope import ResourceScope
 from steersman.apiserver.watchcache import Change
@@ -60,7 +61,7 @@ class PolicyStatus:
         generation = policy["metadata"].get("generation") or 0
         if generation <= ((policy.get("status") or {}).get("observedGeneration") or 0):
             return
-        warnings = self._warnings(policy["spec"])
+        warnings = await self._warnings(policy["spec"])
         checked = {"expressionWarnings": warnings} if warnings else {}
         body = {
             "kind": "ValidatingAdmissionPolicy",
@@ -75,7 +76,7 @@ class PolicyStatus:
         except NotFound:
             return
 
-    def _warnings(self, spec: dict[str, Any]) -> list[dict[str, str]]:
+    async def _warnings(self, spec: dict[str, Any]) -> list[dict[str, str]]:
         # Loaded with the first policy: most servers have none.
         from steersman.api.admissionregistration.type_checking import Typed, expression_warnings, types_to_check
 
@@ -87,7 +88,9 @@ class PolicyStatus:
             return [scope.gvk for scope in scopes]
 
         typed = [Typed(kind, _declaration(found[kind])) for kind in types_to_check(spec, resolve)]
-        return expression_warnings(spec, typed, self._parameters(spec.get("paramKind"))) if typed else []
+        if not typed:
+            return []
+        return await patiently(expression_warnings, spec, typed, self._parameters(spec.get("paramKind")))
 
     def _served(self, group: str, version: str, name: str) -> list[ResourceScope]:
         """The resources of a name, plural or singular."""

@@ -8,13 +8,14 @@ Source: cel-go `interpreter/{planner,interpretable,attributes,runtimecost}.go`.
 
 from __future__ import annotations
 
+from collections.abc import Callable, Sequence
+from functools import partial
 from typing import Any
 
 from steersman.apimachinery.schema.cel import types as t
 from steersman.apimachinery.schema.cel.ast import (
     Call,
     Comprehension,
-    Entry,
     Expr,
     Ident,
     ListExpr,
@@ -24,12 +25,12 @@ from steersman.apimachinery.schema.cel.ast import (
     Select,
 )
 from steersman.apimachinery.schema.cel.constants import constant_value, is_constant
+from steersman.apimachinery.schema.cel.outlines import grouped
 from steersman.apimachinery.schema.cel.schema_types import Decl
 from steersman.apimachinery.schema.cel.types import Type
-from steersman.apimachinery.schema.cel.values import check_qualifier, map_key
+from steersman.apimachinery.schema.cel.values import check_qualifier
 from steersman.apimachinery.schema.cel.writer import Captured, Code, Writer
 
-LIST_COST, MAP_COST, MESSAGE_COST = 10, 30, 40
 _MAX_INLINE = 120
 CONTAINERS = frozenset({"object", "map", "list"})
 _CLASSES = {
@@ -58,7 +59,10 @@ def is_dyn(cel_type: Type) -> bool:
 
 
 class ExpressionWriter(Writer):
-    """Writes one expression; calls and folds are added by subclasses."""
+    """Writes one expression; containers, calls and folds are added by subclasses."""
+
+    def container(self, expr: ListExpr | MapExpr | Message) -> Code:
+        raise NotImplementedError
 
     def call(self, expr: Call) -> Code:
         raise NotImplementedError
@@ -70,8 +74,8 @@ class ExpressionWriter(Writer):
         """Write an expression, and return its result."""
         if is_constant(expr):
             return self.literal(constant_value(expr), expr.type)
-        if self.too_deep() and list(expr.children()):
-            return self.outline(lambda: self._write(expr))
+        if (id(expr) in self.outlines.apart or self.too_deep()) and list(expr.children()):
+            return self.outline(partial(self._write, expr))
         code = self._write(expr)
         # Python bounds how deeply parentheses nest
         return code if len(code.text) <= _MAX_INLINE else code._replace(text=self.let(code.text))
@@ -82,20 +86,13 @@ class ExpressionWriter(Writer):
         if isinstance(expr, Select):
             return self.presence(expr)
         if isinstance(expr, Call):
-            return self.operator(expr)
-        if isinstance(expr, ListExpr):
-            return self.list(expr)
-        if isinstance(expr, MapExpr):
-            return self.map(expr)
-        if isinstance(expr, Message):
-            return self.message(expr)
+            if expr.function in ("_&&_", "_||_"):
+                return self.logic(expr)
+            return self.ternary(expr) if expr.function == "_?_:_" else self.call(expr)
+        if isinstance(expr, (ListExpr, MapExpr, Message)):
+            return self.container(expr)
         assert isinstance(expr, Comprehension)
         return self.fold(expr)
-
-    def operator(self, expr: Call) -> Code:
-        if expr.function in ("_&&_", "_||_"):
-            return self.logic(expr)
-        return self.ternary(expr) if expr.function == "_?_:_" else self.call(expr)
 
     def literal(self, value: Any, cel_type: Type) -> Code:
         if value is None or value.__class__ in (bool, int, str):
@@ -276,15 +273,24 @@ class ExpressionWriter(Writer):
 
     def logic(self, expr: Call) -> Code:
         """`&&` or `||`: an error counts only if no other term decides."""
-        terms = _terms(expr, expr.function)
         every = expr.function == "_&&_"
+        groups = grouped(_terms(expr, expr.function), self.outlines.size)
+        if len(groups) == 1:
+            return self.chain([partial(self.write_bool, each) for each in groups[0]], every=every)
+        parts = [[partial(self.write_bool, each) for each in group] for group in groups]
+        return self.chain(
+            [partial(self.outline, partial(self.chain, part, every=every)) for part in parts], every=every
+        )
+
+    def chain(self, terms: Sequence[Callable[[], Code]], *, every: bool) -> Code:
+        """The terms of `&&` (`every`) or `||`, in order."""
         result, error = self.name(), self.name("e")
         failing = False
         still = result if every else f"not {result}"
         for number, term in enumerate(terms):
             if number:
                 self.open(f"if {still}:")
-            captured = self.capture(lambda term=term: self.write_bool(term))  # type: ignore[misc]
+            captured = self.capture(term)
             last = number == len(terms) - 1
             if captured.raises and not last:
                 if not failing:
@@ -320,7 +326,7 @@ class ExpressionWriter(Writer):
     def ternary(self, expr: Call) -> Code:
         condition = self.write_bool(expr.args[0])
         self.flush()
-        branches = [self.capture(lambda each=each: self.branch(each)) for each in expr.args[1:]]  # type: ignore[misc]
+        branches = [self.capture(partial(self.branch, each)) for each in expr.args[1:]]
         first, second = branches[0].code, branches[1].code
         same = first.decl is second.decl
         result = self.name()
@@ -333,58 +339,6 @@ class ExpressionWriter(Writer):
     def branch(self, expr: Expr) -> Code:
         """A branch of `?:`: upstream does not charge for the beginning of a path here."""
         return self.attribute(expr, base=0) if is_attribute(expr) and not is_constant(expr) else self.write(expr)
-
-    # -- containers
-
-    def list(self, expr: ListExpr) -> Code:
-        if not expr.optional:
-            elements = [self.write_value(each) for each in expr.elements]
-            self.charge(LIST_COST)
-            return Code(self.let(f"[{', '.join(elements)}]"), expr.type)
-        result = self.let("[]")
-        for index, each in enumerate(expr.elements):
-            text = self.write_value(each)
-            if index in expr.optional:
-                self.raises = True
-                self.emit(f"append_optional({result}, {text})")
-            else:
-                self.emit(f"{result}.append({text})")
-        self.charge(LIST_COST)
-        return Code(result, expr.type)
-
-    def map(self, expr: MapExpr) -> Code:
-        result = self.let("{}")
-        for entry in expr.entries:
-            self.entry(result, entry)
-        self.charge(MAP_COST)
-        return Code(result, expr.type)
-
-    def message(self, expr: Message) -> Code:
-        fields = self.let("{}")
-        for field in expr.fields:
-            text = self.write_value(field.value)
-            store = f"set_optional({fields}, {field.key!r}, {text})" if field.optional else None
-            self.emit(store or f"{fields}[{field.key!r}] = {text}")
-        self.charge(MESSAGE_COST)
-        self.raises = True
-        make = f"build_message({expr.name!r}, {fields})"
-        if expr.make is not None:
-            make = f"{self.constant(expr.make, 'F')}({fields})"
-        return Code(self.let(make), expr.type)
-
-    def entry(self, result: str, entry: Entry) -> None:
-        key = self.write_value(entry.key)
-        if isinstance(entry.key, Literal) and entry.key.value.__class__ is not bool:
-            key = self.literal(map_key(entry.key.value), entry.key.type).text
-        elif entry.key.type.kind != "string":
-            key = f"map_key({key})"
-            self.raises = True
-        text = self.write_value(entry.value)
-        if entry.optional:
-            self.raises = True
-            self.emit(f"set_optional({result}, {key}, {text})")
-        else:
-            self.emit(f"{result}[{key}] = {text}")
 
 
 def _terms(expr: Expr, function: str) -> list[Expr]:

@@ -7,7 +7,8 @@ from typing import Any
 
 from steersman.apimachinery.schema.cel import types as t
 from steersman.apimachinery.schema.cel.ast import Call, Expr, Literal
-from steersman.apimachinery.schema.cel.codegen import ExpressionWriter, is_dyn
+from steersman.apimachinery.schema.cel.codegen import is_dyn
+from steersman.apimachinery.schema.cel.codegen_containers import ContainerWriter
 from steersman.apimachinery.schema.cel.constants import constant_value, is_constant
 from steersman.apimachinery.schema.cel.costs import CALL_LIMIT, QUADRATIC, call_cost, regex_cost
 from steersman.apimachinery.schema.cel.dispatch import dispatcher
@@ -31,7 +32,7 @@ _COMPARISONS = {
 _ARITHMETIC = {"_+_": "add", "_-_": "subtract", "_*_": "multiply", "_/_": "divide", "_%_": "modulo"}
 
 
-class CallWriter(ExpressionWriter):
+class CallWriter(ContainerWriter):
     """Adds operators and function calls."""
 
     def call(self, expr: Call) -> Code:

@@ -8,10 +8,13 @@ Source: cel-go `interpreter/interpretable.go` (evalFold), `parser/macro.go`.
 
 from __future__ import annotations
 
+from functools import partial
+
 from steersman.apimachinery.schema.cel import types as t
 from steersman.apimachinery.schema.cel.ast import Call, Comprehension, Expr, Ident, ListExpr, MapExpr, walk
-from steersman.apimachinery.schema.cel.codegen import CONTAINERS, LIST_COST
+from steersman.apimachinery.schema.cel.codegen import CONTAINERS
 from steersman.apimachinery.schema.cel.codegen_calls import CallWriter, compares_itself
+from steersman.apimachinery.schema.cel.codegen_containers import LIST_COST
 from steersman.apimachinery.schema.cel.constants import is_constant
 from steersman.apimachinery.schema.cel.costs import CALL_LIMIT
 from steersman.apimachinery.schema.cel.schema_types import Decl
@@ -117,7 +120,7 @@ class FoldWriter(CallWriter):
         self.indent += 2
         self.blocks += 1
         self.rounds.append(Round(frozenset(code.text for code in names.values()), {}))
-        captured = self.capture(lambda: self.write_bool(expr))
+        captured = self.capture(partial(self.write_bool, expr))
         for read, name in self.rounds.pop().reads.items():
             self.lines.append((self.indent - 2, f"{name} = {read}"))
         self.blocks -= 1

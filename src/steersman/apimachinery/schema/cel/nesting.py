@@ -1,7 +1,8 @@
 """Room for expressions that nest deeply.
 
 How deeply they may nest is bounded (`parser.MAX_DEPTH`), but the interpreter's limit on calls is reached before. It is
-the whole process's, so it is raised only while an expression is worked on that needs it.
+the whole process's, and is raised with the first expression that needs it. It is not lowered again: a thread that is
+deeper than a limit at that moment would abort the process.
 """
 
 from __future__ import annotations
@@ -11,9 +12,8 @@ from collections.abc import Callable
 from typing import Final, TypeVar
 
 T = TypeVar("T")
-_ROOM: Final = 10_000
-_users: list[object] = []
-_limits: list[int] = []
+_ROOM: Final = 4_800
+"""What the deepest expressions need (4,300) and some, and less than 8 MiB of stack hold where calls go through C."""
 
 
 def with_room(work: Callable[[], T]) -> T:
@@ -21,23 +21,7 @@ def with_room(work: Callable[[], T]) -> T:
     try:
         return work()
     except RecursionError:
-        pass
-    _enter()
-    try:
-        return work()
-    finally:
-        _leave()
-
-
-def _enter() -> None:
-    if not _users:
-        _limits[:] = [sys.getrecursionlimit()]
-    _users.append(None)
-    if sys.getrecursionlimit() < _ROOM:
-        sys.setrecursionlimit(_ROOM)
-
-
-def _leave() -> None:
-    _users.pop()
-    if not _users:
-        sys.setrecursionlimit(_limits[0])
+        if sys.getrecursionlimit() >= _ROOM:
+            raise
+    sys.setrecursionlimit(_ROOM)
+    return work()

@@ -26,6 +26,7 @@ from steersman.apimachinery.schema.cel.estimate import estimate
 from steersman.apimachinery.schema.cel.library.regex import RegexError
 from steersman.apimachinery.schema.cel.messages import Constructs
 from steersman.apimachinery.schema.cel.nesting import with_room
+from steersman.apimachinery.schema.cel.outlines import outlines
 from steersman.apimachinery.schema.cel.parser import parse
 from steersman.apimachinery.schema.cel.ranges import Range
 from steersman.apimachinery.schema.cel.runtime import ERRORS, NAMES
@@ -33,6 +34,7 @@ from steersman.apimachinery.schema.cel.schema_types import Decl
 from steersman.apimachinery.schema.cel.types import Type, optional_of
 from steersman.apimachinery.schema.cel.validators import literal_issues
 from steersman.apimachinery.schema.cel.writer import Code
+from steersman.apimachinery.schema.patience import compiling
 
 
 class ProgramError(ValueError):
@@ -122,8 +124,10 @@ def compile_expression(
 ) -> Checked:
     """Parse and type-check an expression. Raises CompileError with the text that the API server reports.
 
-    `constructs` and `extra` are those of the checker's Environment.
+    `constructs` and `extra` are those of the checker's Environment. Raises TakesLong where there is too little
+    patience for a text of this length.
     """
+    compiling(source)
     types = {each.name: optional_of(each.type) if each.optional else each.type for each in variables}
     env = Environment(types, objects, constructs, extra)
     try:
@@ -165,6 +169,7 @@ def _has_null_elements(root: Decl) -> bool:
 
 def _generate(expr: Expr, variables: tuple[Variable, ...]) -> Callable[..., Any]:
     writer = FoldWriter()
+    writer.outlines = outlines(expr)
     writer.nulls = any(each.decl is not None and _has_null_elements(each.decl) for each in variables)
     params = []
     for position, variable in enumerate(variables):
@@ -177,6 +182,7 @@ def _generate(expr: Expr, variables: tuple[Variable, ...]) -> Callable[..., Any]
     result = Code(writer.value(code), code.type)
     writer.finish("main", "".join(f", {name}" for name in params), result)
     names = {**NAMES, **writer.constants}
-    exec(compile("\n".join(writer.finished), "<cel>", "exec"), names)  # noqa: S102 (the code is generated above)
+    for function in writer.finished:  # one by one: nothing else runs while Python compiles
+        exec(compile(function, "<cel>", "exec"), names)  # noqa: S102 (the code is generated above)
     main: Callable[..., Any] = names["main"]
     return main

@@ -35,7 +35,7 @@ _BUDGET_GONE: Final = "running out of cost budget, no further validation rules w
 def _run(program: Program, values: tuple[Any, Any], budget: int) -> tuple[Any, int]:
     """The result and the cost, with what is left of the object's budget."""
     most = patience.get()
-    limit = CALL_LIMIT if most is None else min(CALL_LIMIT, most - OBJECT_LIMIT + budget)
+    limit = CALL_LIMIT if most is None else min(CALL_LIMIT, most.cost - OBJECT_LIMIT + budget)
     result, cost = program.evaluate(*values, limit=limit)
     if limit < CALL_LIMIT and cost > limit:
         raise TakesLong

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any, NamedTuple
 
+from steersman.apimachinery.schema.cel.outlines import Outlines
 from steersman.apimachinery.schema.cel.schema_types import Decl
 from steersman.apimachinery.schema.cel.types import Type
 
@@ -52,9 +53,10 @@ class Writer:
         self.blocks = 1
         self.raises = False
         self.rounds: list[Round] = []
+        self.outlines = Outlines({}, frozenset())
         self.items: set[str] = set()  # iteration variables that are objects of data
         self._pending = 0
-        self._mark = 0
+        self._mark: int | None = None
         self._names = 0
         self._known: dict[int, str] = {}
 
@@ -82,14 +84,18 @@ class Writer:
 
     def charge(self, units: int) -> None:
         """Add a known cost, ahead of what may raise: upstream charges for steps that an error came from, too."""
-        if not self._pending:
-            self._mark = len(self.lines)
+        self.mark()
         self._pending += units
 
+    def mark(self) -> None:
+        """What is charged from now on is added here."""
+        if self._mark is None:
+            self._mark = len(self.lines)
+
     def flush(self) -> None:
-        if self._pending:
+        if self._pending and self._mark is not None:
             self.lines.insert(self._mark, (self.indent, f"c += {self._pending}"))
-            self._pending = 0
+        self._pending, self._mark = 0, None
 
     def open(self, header: str, *, counts: bool = False) -> None:
         """Begin a block; `counts`: a loop or try statement, whose nesting is limited."""
@@ -126,14 +132,15 @@ class Writer:
 
     def outline(self, generate: Callable[[], Code]) -> Code:
         """Generate into a function of its own and call it, so that blocks do not nest too deeply."""
-        self.flush()
-        outer = (self.lines, self.indent, self.blocks, self.rounds)
+        self.mark()
+        outer = (self.lines, self.indent, self.blocks, self.rounds, self._pending, self._mark)
+        self._pending, self._mark = 0, None
         params = "".join(f", {code.text}" for code in dict.fromkeys(self.scope.values()))
         self.lines, self.indent, self.blocks, self.rounds = [], 2, 1, []
         code = generate()
         function = self.name("f")
         self.finish(function, params, code)
-        self.lines, self.indent, self.blocks, self.rounds = outer
+        self.lines, self.indent, self.blocks, self.rounds, self._pending, self._mark = outer
         self.raises = True
         result = self.name()
         self.emit("try:")

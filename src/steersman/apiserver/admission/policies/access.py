@@ -15,6 +15,7 @@ from steersman.apimachinery.gvk import GroupVersionKind, split_api_version
 from steersman.apiserver import rest
 from steersman.apiserver.admission.chain import Attributes
 from steersman.apiserver.admission.policies.params import scope_of_kind
+from steersman.apiserver.aside import patiently
 from steersman.apiserver.authn.user import UserInfo
 from steersman.apiserver.authz import attributes as authz
 from steersman.apiserver.authz.escalation import may_do_everything
@@ -67,7 +68,7 @@ class ParameterAccess:
             field, needed = "paramRef", self._for_binding(obj, attributes.old, _BINDINGS[scope.resource])
         else:
             return
-        if needed is None or self._may(attributes.user, needed) or _is_invalid(attributes, obj):
+        if needed is None or self._may(attributes.user, needed) or await _is_invalid(attributes, obj):
             return
         error = fe.forbidden(f"spec.{field}", needed.why.replace("%", _shown(attributes.user)))
         raise invalid(scope.group, scope.kind, obj["metadata"].get("name") or attributes.name, [error])
@@ -128,13 +129,14 @@ def _spec(obj: Object) -> Object:
     return obj.get("spec") or {}
 
 
-def _is_invalid(attributes: Attributes, obj: Object) -> bool:
+async def _is_invalid(attributes: Attributes, obj: Object) -> bool:
     """Whether the rules of the kind refuse the object."""
+    strategy = attributes.scope.strategy
     proposed = {**obj, "metadata": dict(obj["metadata"])}
     if attributes.old is not None:
-        return bool(attributes.scope.strategy.before_update(proposed, attributes.old))
+        return bool(await patiently(strategy.before_update, proposed, attributes.old))
     rest.fill_new_metadata(proposed["metadata"], _ANY_TIME)
-    return bool(attributes.scope.strategy.before_create(proposed))
+    return bool(await patiently(strategy.before_create, proposed))
 
 
 def _shown(user: UserInfo) -> str:

@@ -66,7 +66,7 @@ class MutatingPolicies:
             return
         errors: list[tuple[str, str]] = []
         invocations: list[Invocation[Mutator]] = []
-        async for selected in self._dispatcher.select(self._source.policies, attributes):
+        async for selected in self._dispatcher.select(await self._source.policies(), attributes):
             if isinstance(selected, Invocation):
                 invocations.append(selected)
             elif not selected.policy.ignores_failures:

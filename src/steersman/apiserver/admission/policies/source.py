@@ -5,11 +5,13 @@ Source: apiserver `pkg/admission/plugin/policy/generic/policy_source.go`.
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Generic, TypeVar
 
 from steersman.apiserver.admission.policies.criteria import Criteria, criteria
+from steersman.apiserver.aside import patiently
 from steersman.apiserver.strategy import Object
 from steersman.apiserver.watchcache import Change, ResourceCache
 
@@ -51,41 +53,50 @@ class PolicySource(Generic[Compiled]):
         self._bindings = bindings
         self._compile = compile_spec
         self._compiled: dict[str, tuple[int, Compiled]] = {}
+        self._bound: dict[str, list[Binding]] | None = None
         self._current: list[Policy[Compiled]] | None = None
+        self._reading = asyncio.Lock()
         policies.watchers.append(self._on_change)
         bindings.watchers.append(self._on_change)
 
     @property
     def active(self) -> bool:
         """Whether there is any policy that is bound."""
-        return bool(self._policies.entries) and bool(self._bindings.entries) and bool(self.policies)
+        return bool(self._policies.entries) and bool(self._bindings.entries) and bool(self._wanted())
 
-    @property
-    def policies(self) -> list[Policy[Compiled]]:
-        if self._current is None:
-            self._current = self._read()
-        return self._current
+    async def policies(self) -> list[Policy[Compiled]]:
+        """The policies as they are when they are asked for, compiled."""
+        async with self._reading:
+            if self._current is not None:
+                return self._current
+            wanted = self._wanted()
+            there = self._policies.entries
+            found = [await self._policy(name, bindings) for name, bindings in wanted.items() if name in there]
+            if self._bound is wanted:
+                self._current = found
+                self._compiled = {name: each for name, each in self._compiled.items() if name in wanted}
+            return found
 
-    def _read(self) -> list[Policy[Compiled]]:
-        bound: dict[str, list[Binding]] = {}
-        for key in self._bindings.keys:
-            binding = self._bindings.entries[key].decode()
-            bound.setdefault(binding["spec"].get("policyName") or "", []).append(_binding(binding))
-        found = [self._policy(key, bound[key]) for key in self._policies.keys if key in bound]
-        kept = {policy.name for policy in found}
-        self._compiled = {name: each for name, each in self._compiled.items() if name in kept}
-        return found
+    def _wanted(self) -> dict[str, list[Binding]]:
+        """The names of policies that are bound, with their bindings."""
+        if self._bound is None:
+            bound: dict[str, list[Binding]] = {}
+            for key in self._bindings.keys:
+                binding = self._bindings.entries[key].decode()
+                bound.setdefault(binding["spec"].get("policyName") or "", []).append(_binding(binding))
+            self._bound = {key: bound[key] for key in self._policies.keys if key in bound}
+        return self._bound
 
-    def _policy(self, name: str, bindings: list[Binding]) -> Policy[Compiled]:
+    async def _policy(self, name: str, bindings: list[Binding]) -> Policy[Compiled]:
         entry = self._policies.entries[name]
         spec = entry.decode()["spec"]
         known = self._compiled.get(name)
         if known is None or known[0] != entry.revision:
-            known = self._compiled[name] = entry.revision, self._compile(spec)
+            known = self._compiled[name] = entry.revision, await patiently(self._compile, spec)
         return Policy(name, spec, criteria(spec.get("matchConstraints") or {}), known[1], bindings)
 
     def _on_change(self, change: Change) -> None:
-        self._current = None
+        self._bound = self._current = None
 
 
 def _binding(binding: Object) -> Binding:

@@ -67,7 +67,7 @@ class ValidatingPolicies:
         if is_unseen(attributes.scope):
             return
         findings = _Findings()
-        async for selected in self._dispatcher.select(self._source.policies, attributes):
+        async for selected in self._dispatcher.select(await self._source.policies(), attributes):
             if isinstance(selected, Misconfigured):
                 if not selected.policy.ignores_failures:
                     findings.deny(selected.policy.name, selected.binding, selected.message)

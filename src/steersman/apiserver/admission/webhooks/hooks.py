@@ -5,12 +5,14 @@ Source: apiserver `pkg/admission/configuration/{mutating,validating}_webhook_man
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 from steersman.apimachinery.selectors import LabelSelector, SelectorError, from_object
 from steersman.apiserver.admission.conditions import Conditions, compile_conditions
+from steersman.apiserver.aside import patiently
 from steersman.apiserver.watchcache import Change, ResourceCache
 from steersman.apiserver.webhooks.caller import ClientConfig
 
@@ -45,20 +47,38 @@ class HookSource:
 
     def __init__(self, cache: ResourceCache) -> None:
         self._cache = cache
+        self._items: list[tuple[str, Mapping[str, Any]]] | None = None
         self._hooks: list[Hook] | None = None
+        self._reading = asyncio.Lock()
         cache.watchers.append(self._on_change)
 
     @property
-    def hooks(self) -> list[Hook]:
-        if self._hooks is None:
+    def active(self) -> bool:
+        """Whether there is any hook."""
+        return bool(self._configured())
+
+    async def hooks(self) -> list[Hook]:
+        """The hooks as they are when they are asked for, compiled."""
+        async with self._reading:
+            if self._hooks is not None:
+                return self._hooks
+            items = self._configured()
+            found = [await patiently(hook, *each) for each in items]
+            if self._items is items:
+                self._hooks = found
+            return found
+
+    def _configured(self) -> list[tuple[str, Mapping[str, Any]]]:
+        """The entries of all configurations, each with the name of its own."""
+        if self._items is None:
             found = [self._cache.entries[key].decode() for key in self._cache.keys]
-            self._hooks = [
-                hook(config["metadata"]["name"], item) for config in found for item in config.get("webhooks") or ()
+            self._items = [
+                (config["metadata"]["name"], each) for config in found for each in config.get("webhooks") or ()
             ]
-        return self._hooks
+        return self._items
 
     def _on_change(self, change: Change) -> None:
-        self._hooks = None
+        self._items = self._hooks = None
 
 
 def hook(configuration: str, item: Mapping[str, Any]) -> Hook:

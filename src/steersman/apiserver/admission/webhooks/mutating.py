@@ -51,7 +51,7 @@ class MutatingWebhooks:
 
     @property
     def active(self) -> bool:
-        return bool(self._source.hooks)
+        return self._source.active
 
     async def admit(self, attributes: Attributes) -> None:
         """Raises a webhook's refusal, and InternalError when one that must not fail does."""
@@ -63,7 +63,7 @@ class MutatingWebhooks:
         if round_.running and notes.left != codec.encode(attributes.obj):
             notes.object_changed()
         try:
-            for hook in self._source.hooks:
+            for hook in await self._source.hooks():
                 scope = await self._asker.concerns(hook, attributes)
                 if scope is None or (round_.running and hook.uid not in notes.again):
                     continue

@@ -29,13 +29,13 @@ class ValidatingWebhooks:
 
     @property
     def active(self) -> bool:
-        return bool(self._source.hooks)
+        return self._source.active
 
     async def validate(self, attributes: Attributes) -> None:
         """Raises the refusal of the first webhook, in their order, that refuses or must not fail and does."""
         if is_exempt(attributes.scope):
             return
-        concerned = [(hook, await self._asker.concerns(hook, attributes)) for hook in self._source.hooks]
+        concerned = [(hook, await self._asker.concerns(hook, attributes)) for hook in await self._source.hooks()]
         asking = [self._ask(hook, scope, attributes) for hook, scope in concerned if scope is not None]
         for outcome in await asyncio.gather(*asking, return_exceptions=True):
             if isinstance(outcome, BaseException):
