@@ -98,7 +98,7 @@ class Watch(Generic[T]):
         self._backoff = backoff
         self._on_synced = on_synced
         self._on_error = on_error
-        self._memory = memory or Memory()
+        self._memory = Memory() if memory is None else memory
         self._inactivity = inactivity
         self._started = False
         self._failures = 0

@@ -13,7 +13,7 @@ from steersman.apimachinery.errors import AlreadyExists, Conflict, NotFound
 from steersman.client.client import Client
 from steersman.client.options import is_status
 from steersman.client.pager import DEFAULT_LIMIT, Listing, key_of
-from steersman.client.resources import Kind, Object, Resource
+from steersman.client.resources import Kind, Object, Resource, ResourceMapping
 from steersman.client.watch_memory import Key, Known
 from steersman.runtime.cache.cache import Cache, KindCache, identity
 from steersman.runtime.cache.events import CURRENT, Flight
@@ -62,7 +62,7 @@ class CachedClient(Client):
         if raw is None:
             if watched.is_narrowed:
                 return await super().get(kind, name, namespace=namespace)
-            raise _not_found(kind.api_kind(), name)
+            raise _not_found(await self.mapper.mapping(kind.api_kind()), name)
         return kind.from_wire(raw)
 
     async def refresh(self, kind: Kind[T], key: Key) -> T:
@@ -240,8 +240,9 @@ def _uid(answer: Object) -> str:
     return (answer.get("details") or {}).get("uid") or (answer.get("metadata") or {}).get("uid") or ""
 
 
-def _not_found(resource: Resource, name: str) -> NotFound:
-    plural = resource.plural or resource.kind.lower()
-    where = f"{plural}.{resource.group}" if resource.group else plural
-    details = {"name": name, "group": resource.group, "kind": plural}
-    return NotFound(f'{where} "{name}" not found', details={k: v for k, v in details.items() if v})
+def _not_found(mapping: ResourceMapping, name: str) -> NotFound:
+    """As the server says it."""
+    group = mapping.api_version.rpartition("/")[0]
+    where = f"{mapping.plural}.{group}" if group else mapping.plural
+    details = {"name": name, "group": group, "kind": mapping.plural}
+    return NotFound(f'{where} "{name}" not found', details={key: value for key, value in details.items() if value})

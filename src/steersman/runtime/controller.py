@@ -150,12 +150,13 @@ class Controller(Generic[T]):
 
             event.told_to(Origin(self.name, request), add)
 
-    def start(self) -> None:
-        """Begin to reconcile."""
+    def start(self) -> list[asyncio.Task[None]]:
+        """Begin to reconcile; gives the tasks that do, which end with `stop` or an error of ours."""
         self._workers = [
             asyncio.create_task(self._work(), name=f"{self.name} worker {number}")
             for number in range(self._concurrency)
         ]
+        return self._workers
 
     async def stop(self, grace: float) -> None:
         """Begin nothing more, let what runs end within `grace` seconds, and cancel what does not."""

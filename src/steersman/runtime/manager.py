@@ -280,7 +280,7 @@ class Manager:
         runnables = [runnable for runnable, needs in self._runnables if needs in needs_leader]
         tasks = [asyncio.ensure_future(runnable(self)) for runnable in runnables]
         for controller in controllers:
-            controller.start()
+            tasks += controller.start()
         if True in needs_leader:
             self.leading.set()
         grace = self._grace
