@@ -55,6 +55,23 @@ class Quantity:
     def __hash__(self) -> int:
         return hash(_normalized(self.unscaled, self.scale))
 
+    def __add__(self, other: Quantity) -> Quantity:
+        """The sum, in this quantity's format; in the other's when this is zero."""
+        low = min(self.scale, other.scale)
+        unscaled: int = self.unscaled * 10 ** (self.scale - low) + other.unscaled * 10 ** (other.scale - low)
+        return Quantity(unscaled, low, self.format if self.unscaled else other.format)
+
+    def __sub__(self, other: Quantity) -> Quantity:
+        return self + Quantity(-other.unscaled, other.scale, other.format)
+
+    def rounded_up(self, scale: int) -> int:
+        """The quantity in units of `10**scale` (0: whole ones, -3: thousandths), rounded up."""
+        if self.scale >= scale:
+            whole: int = self.unscaled * 10 ** (self.scale - scale)
+            return whole
+        down: int = -self.unscaled // 10 ** (scale - self.scale)
+        return -down
+
     def _compare(self, other: Quantity) -> int:
         if abs(self.scale - other.scale) > _MAX_TEXT:
             order = _by_size(self, other)

@@ -13,6 +13,7 @@ from steersman.apimachinery.apply.managers import Writer
 from steersman.apimachinery.apply.names import manager_name
 from steersman.apimachinery.options import options_object
 from steersman.apiserver.exchange import Exchange
+from steersman.apiserver.quota_charges import QuotaCharges
 from steersman.apiserver.registry import Registry
 from steersman.apiserver.rest import Check, allow
 from steersman.apiserver.watchcache import Change, ResourceCache, WatchCache
@@ -51,6 +52,7 @@ class Core:
     identity: Identity
     webhooks: WebhookCaller
     hub: WatchHub = field(default_factory=WatchHub)
+    quota_charges: QuotaCharges = field(default_factory=QuotaCharges)
     authorize_create: Callable[[Exchange], Check] = field(default=lambda x: allow)
     checks: dict[str, Callable[[], str | None]] = field(default_factory=dict)
     ready: bool = False

@@ -47,7 +47,7 @@ class Registry:
             new = {**admitted, "metadata": dict(admitted["metadata"])}
             rest.fill_new_metadata(new["metadata"], ctx.now)
             try:
-                with begun(scope, new, None, ctx):
+                with begun(attributes, new, None, ctx):
                     return await self._store_new(scope, namespace, new, version, attributes, ctx)
             except AlreadyExists:
                 if not generated or attempt == NAME_TRIES - 1:
@@ -160,7 +160,7 @@ class Registry:
         attributes = await self._proposed(scope, strategy, namespace, name, change, old, existing, ctx, facet)
         obj = attributes.obj
         assert obj is not None
-        with begun(scope, obj, old, ctx):
+        with begun(attributes, obj, old, ctx):
             if errors := await patiently(strategy.before_update, obj, old):
                 raise _invalid(scope, strategy, obj, obj["metadata"].get("name") or name, errors)
             ctx.warn(strategy.warnings(obj, old))

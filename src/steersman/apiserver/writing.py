@@ -118,18 +118,17 @@ async def answered(scope: ResourceScope, entry: Entry) -> Entry:
 
 
 @contextmanager
-def begun(scope: ResourceScope, obj: Object, old: Object | None, ctx: WriteContext) -> Iterator[None]:
+def begun(attributes: Attributes, obj: Object, old: Object | None, ctx: WriteContext) -> Iterator[None]:
     """Give an object what the server gives out to its kind; what is not stored in the end is taken back."""
-    if scope.begin is None or ctx.subresource:
-        yield
-        return
-    finish = scope.begin(obj, old)
+    begin = attributes.scope.begin
+    if begin is not None and not ctx.subresource:
+        attributes.afterwards.append(begin(obj, old))
     stored = False
     try:
         yield
         stored = not ctx.dry_run
     finally:
-        finish(stored)
+        attributes.finish(stored)
 
 
 def attributes_of(

@@ -10,21 +10,14 @@ from typing import TYPE_CHECKING, Protocol
 from steersman._util.tasks import end
 from steersman.apiserver.authn.user import UserInfo
 from steersman.apiserver.server import APIServer
+from steersman.controlplane.controller_names import CONTROLLERS
 
 if TYPE_CHECKING:
     from steersman.client.client import Client
 
 log = logging.getLogger("steersman.controlplane")
-CONTROLLERS = (
-    "clusterrole-aggregation-controller",
-    "event-ttl-controller",
-    "garbage-collector-controller",
-    "namespace-controller",
-    "root-ca-certificate-publisher-controller",
-    "serviceaccount-controller",
-    "validatingadmissionpolicy-status-controller",
-)
 RESTART_WAIT = 1.0
+_MANAGER = "kube-controller-manager"
 
 
 class Controller(Protocol):
@@ -68,7 +61,7 @@ class Controllers:
 
         user = UserInfo("system:kube-controller-manager", "", ("system:masters", "system:authenticated"))
         transport = InProcessTransport(self._server, user)
-        async with Client(transport=transport, field_manager="kube-controller-manager") as client:
+        async with Client(transport=transport, field_manager=_MANAGER, user_agent=_MANAGER) as client:
             wanted = [controller for controller in self._all(client) if controller.name in self._names]
             if self._hollow_workloads:
                 from steersman.controlplane.hollow import hollow_controllers
@@ -83,6 +76,7 @@ class Controllers:
         from steersman.controlplane.namespace_contents import DefaultServiceAccounts, RootCertificates
         from steersman.controlplane.namespaces import NamespaceController
         from steersman.controlplane.policies import PolicyStatus
+        from steersman.controlplane.quotas import QuotaController
 
         core = self._server.core
         found: list[Controller] = [
@@ -92,6 +86,7 @@ class Controllers:
             EventExpiry(client, core),
             RoleAggregation(client, core),
             PolicyStatus(client, core),
+            QuotaController(client, core),
         ]
         if self._root_ca is not None:
             found.append(RootCertificates(client, core, self._root_ca))

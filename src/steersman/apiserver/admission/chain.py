@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
-from typing import Protocol
+from typing import Protocol, runtime_checkable
 
 from steersman.apimachinery.apply.typed import TypeView
 from steersman.apimachinery.gvk import GroupVersionKind
@@ -34,7 +34,8 @@ class Attributes:
     A plugin that changes the object changes its top level or metadata in place, or puts another one in its place.
     `kind` is what the request is about: a subresource may have a kind of its own, whose objects `form` knows.
     `options` are the request's (CreateOptions and so on), as an object. `warn` takes texts for Warning headers,
-    `annotations` what an audit event is to tell. `patched` says that the object came back from outside.
+    `annotations` what an audit event is to tell. `patched` says that the object came back from outside. `afterwards` is
+    called once the write is over, with whether it was stored.
     """
 
     operation: str
@@ -53,6 +54,18 @@ class Attributes:
     annotations: dict[str, str] = field(default_factory=dict)
     patched: bool = False
     reinvocation: Reinvocation | None = None
+    afterwards: list[Callable[[bool], None]] = field(default_factory=list)
+
+    def finish(self, stored: bool) -> None:
+        """Tell those who wait for it what became of the write, or of an attempt at it."""
+        while self.afterwards:
+            self.afterwards.pop()(stored)
+
+    @property
+    def name_shown(self) -> str:
+        """What refusals call the object, which may have no name yet."""
+        meta = (self.obj or {}).get("metadata") or {}
+        return self.name or meta.get("name") or meta.get("generateName") or "Unknown"
 
     @property
     def gvk(self) -> GroupVersionKind:
@@ -75,6 +88,7 @@ class Reinvocation:
     notes: dict[str, object] = field(default_factory=dict)
 
 
+@runtime_checkable
 class Plugin(Protocol):
     """One plugin; `name` is what `--disable-admission-plugins` calls it. `admit` raises an ApiError to refuse."""
 
@@ -84,6 +98,7 @@ class Plugin(Protocol):
         """May change the object, before it is judged by its kind's rules."""
 
 
+@runtime_checkable
 class Validator(Protocol):
     """A plugin of the second phase: it sees the object as it will be stored. `active` as for `Reinvocable`."""
 

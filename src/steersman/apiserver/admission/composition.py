@@ -11,53 +11,49 @@ from steersman.api import kinds
 from steersman.apiserver.admission.builtin import builtin_plugins
 from steersman.apiserver.admission.chain import Admission, Plugin, Reinvocable, Validator
 from steersman.apiserver.admission.escalation import EscalationCheck
+from steersman.apiserver.admission.limit_ranger import LimitRanger
 from steersman.apiserver.admission.namespace_lifecycle import NamespaceLifecycle
+from steersman.apiserver.admission.owner_permissions import OwnerReferencesPermissionEnforcement
 from steersman.apiserver.admission.policies.access import ParameterAccess
 from steersman.apiserver.admission.policies.deferred import (
     DeferredMutatingPolicies,
     DeferredValidatingPolicies,
     Setting,
 )
+from steersman.apiserver.admission.resource_quota import ResourceQuota, SaveStatus
 from steersman.apiserver.admission.versions import equivalents
 from steersman.apiserver.admission.webhooks.deferred import DeferredMutating, DeferredValidating
 from steersman.apiserver.authz.attributes import Authorizer
 from steersman.apiserver.authz.rbac import RbacAuthorizer
 from steersman.apiserver.catalog import Catalog
 from steersman.apiserver.metrics import Metrics
+from steersman.apiserver.quota_charges import QuotaCharges
 from steersman.apiserver.watchcache import ResourceCache, WatchCache
 from steersman.apiserver.webhooks.caller import WebhookCaller
 
 if TYPE_CHECKING:
     from steersman.apiserver.admission.webhooks.asking import Asker
 
-PLUGINS = (
-    "NamespaceLifecycle",
-    "TaintNodesByCondition",
-    "Priority",
-    "DefaultTolerationSeconds",
-    "DefaultStorageClass",
-    "StorageObjectInUseProtection",
-    "DefaultIngressClass",
-    "PersistentVolumeClaimResize",
-    "MutatingAdmissionPolicy",
-    "MutatingAdmissionWebhook",
-    "ValidatingAdmissionPolicy",
-    "ValidatingAdmissionWebhook",
-)
 GROUP = "admissionregistration.k8s.io"
 
 
 @dataclass(slots=True)
 class Surroundings:
-    """What plugins work with. `extra` are the embedder's own, `disabled` the names of those that are not to run."""
+    """What plugins work with. `save_quota` writes a ResourceQuota's status; `charges` are those on their way.
+
+    `extra` are the embedder's own plugins, `disabled` the names of those that are not to run.
+    """
 
     catalog: Catalog
     cache: WatchCache
     authorizer: Authorizer
     caller: WebhookCaller
     metrics: Metrics
-    extra: Sequence[Plugin] = ()
+    save_quota: SaveStatus
+    charges: QuotaCharges
+    extra: Sequence[Plugin | Validator] = ()
     disabled: frozenset[str] = frozenset()
+    rbac: RbacAuthorizer | None = None
     _asker: Asker | None = field(default=None, init=False)
 
     def look(self, group: str, resource: str) -> ResourceCache:
@@ -66,9 +62,9 @@ class Surroundings:
         assert scope is not None
         return scope.cache
 
-    def configured(self, kind: str) -> ResourceCache:
+    def configured(self, kind: str, group: str = GROUP) -> ResourceCache:
         """The cache of a kind that configures admission, without serving it yet."""
-        found = kinds.builtin_kind(GROUP, "v1", kind)
+        found = kinds.builtin_kind(group, "v1", kind)
         return self.cache.resource(f"/registry/{found.storage_prefix}/".encode())
 
     def policies(self, kind: str) -> Setting:
@@ -90,23 +86,29 @@ class Surroundings:
 
 def compose(around: Surroundings) -> Admission:
     """The chain of all plugins that are not disabled."""
+    limits = LimitRanger(around.configured("LimitRange", ""))
     early: list[Plugin] = [
         NamespaceLifecycle(partial(around.look, "", "namespaces")),
+        limits,
         *builtin_plugins(around.look),
-        *around.extra,
+        *(plugin for plugin in around.extra if isinstance(plugin, Plugin)),
     ]
     late: list[Reinvocable] = [
         DeferredMutatingPolicies(around.policies("MutatingAdmissionPolicy")),
         DeferredMutating(around.configured("MutatingWebhookConfiguration"), around.asker),
     ]
     validators: list[Validator] = [
+        limits,
+        OwnerReferencesPermissionEnforcement(around.catalog, around.authorizer),
+        *(plugin for plugin in around.extra if isinstance(plugin, Validator)),
         DeferredValidatingPolicies(around.policies("ValidatingAdmissionPolicy")),
         DeferredValidating(around.configured("ValidatingWebhookConfiguration"), around.asker),
+        ResourceQuota(around.configured("ResourceQuota", ""), around.save_quota, around.charges),
     ]
     authorizer = around.authorizer
     guards: list[Plugin] = [ParameterAccess(around.catalog, authorizer, around.look)]
-    if isinstance(authorizer, RbacAuthorizer):
-        guards.append(EscalationCheck(authorizer))
+    if around.rbac is not None:
+        guards.append(EscalationCheck(authorizer, around.rbac))
     return Admission(
         [plugin for plugin in early if plugin.name not in around.disabled],
         [plugin for plugin in late if plugin.name not in around.disabled],

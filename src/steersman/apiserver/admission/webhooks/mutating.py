@@ -14,10 +14,10 @@ from steersman.api.admission.review import Question, Verdict
 from steersman.api.review_answers import AnswerError
 from steersman.apimachinery.codec import json as codec
 from steersman.apimachinery.errors import ApiError, internal
-from steersman.apimachinery.object_meta import coerce_object_meta
 from steersman.apimachinery.patch import json_patch
 from steersman.apiserver.admission.chain import Attributes
 from steersman.apiserver.admission.matching import is_exempt
+from steersman.apiserver.admission.replacing import replace
 from steersman.apiserver.admission.versions import convert
 from steersman.apiserver.admission.webhooks.asking import Asker, CallFailed
 from steersman.apiserver.admission.webhooks.hooks import Hook, HookSource
@@ -122,13 +122,6 @@ async def _put(patched: Object, scope: ResourceScope, attributes: Attributes) ->
         obj: Object = codec.copy(patched)
         if attributes.kind is None:
             obj = codec.copy(await convert(obj, scope, attributes.scope))
-        if attributes.scope.custom and attributes.kind is None:
-            # What its schema does not know is pruned when it is stored.
-            obj["metadata"], _ = coerce_object_meta(obj.get("metadata") or {})
-        else:
-            obj, _ = attributes.rules.decode(obj)
-        attributes.rules.default(obj)
+        replace(attributes, obj)
     except ApiError as error:
         raise internal(str(error.__cause__ or error.message)) from None
-    attributes.obj = obj
-    attributes.patched = True
