@@ -42,6 +42,22 @@ if TYPE_CHECKING:
     from steersman.client.sync import SyncClient as SyncClient
     from steersman.client.transport import TransportError as TransportError
     from steersman.client.watch import WatchEvent as WatchEvent
+    from steersman.runtime.cache.cache import CacheScope as CacheScope
+    from steersman.runtime.cache.cache import strip_managed_fields as strip_managed_fields
+    from steersman.runtime.cache.events import Event as Event
+    from steersman.runtime.cluster import Cluster as Cluster
+    from steersman.runtime.context import Context as Context
+    from steersman.runtime.controller import Controller as Controller
+    from steersman.runtime.election import Election as Election
+    from steersman.runtime.finalizers import finalizing as finalizing
+    from steersman.runtime.manager import Manager as Manager
+    from steersman.runtime.owners import AlreadyOwned as AlreadyOwned
+    from steersman.runtime.owners import set_controller_reference as set_controller_reference
+    from steersman.runtime.owners import set_owner_reference as set_owner_reference
+    from steersman.runtime.requests import Reason as Reason
+    from steersman.runtime.requests import Request as Request
+    from steersman.runtime.requests import Result as Result
+    from steersman.runtime.requests import TerminalError as TerminalError
     from steersman.runtime.leaderelection import ConfigMapLock as ConfigMapLock
     from steersman.runtime.leaderelection import EndpointsLock as EndpointsLock
     from steersman.runtime.leaderelection import LeaderElector as LeaderElector
@@ -82,6 +98,16 @@ _EXPORTS = {
     "client.sync": ("SyncClient",),
     "client.transport": ("TransportError",),
     "client.watch": ("WatchEvent",),
+    "runtime.cache.cache": ("CacheScope", "strip_managed_fields"),
+    "runtime.cache.events": ("Event",),
+    "runtime.cluster": ("Cluster",),
+    "runtime.context": ("Context",),
+    "runtime.controller": ("Controller",),
+    "runtime.election": ("Election",),
+    "runtime.finalizers": ("finalizing",),
+    "runtime.manager": ("Manager",),
+    "runtime.owners": ("AlreadyOwned", "set_controller_reference", "set_owner_reference"),
+    "runtime.requests": ("Reason", "Request", "Result", "TerminalError"),
     "runtime.leaderelection": (
         "ConfigMapLock",
         "EndpointsLock",

@@ -12,6 +12,7 @@ from steersman import __version__
 
 COMMANDS = {
     "serve": "steersman.controlplane.command",
+    "run": "steersman.runtime.run_command",
     "validate": "steersman.offline.validate_command",
     "crd": "steersman.offline.crd_command",
     "cel": "steersman.offline.cel_command",

@@ -32,7 +32,7 @@ class Cluster:
         watch: Mapping[Resource, CacheScope] | None = None,
         field_manager: str | None = None,
     ) -> None:
-        self._config = config
+        self.config = config
         self._given = client
         self._default = default
         self._watch = watch
@@ -57,7 +57,7 @@ class Cluster:
 
     async def open(self) -> None:
         """Connect. Raises ConfigError."""
-        client = self._given or Client(self._config, field_manager=self._field_manager)
+        client = self._given or Client(self.config, field_manager=self._field_manager)
         self._client = CachedClient.over(client, Cache(client, self._default, self._watch))
         for kind, name, func in self._indexes:
             self.cache.kind(kind).add_index(name, func)

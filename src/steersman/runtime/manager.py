@@ -99,6 +99,13 @@ class Manager:
         """The client of the main cluster, reading from its cache. Raises RuntimeError before the start."""
         return self.cluster.client
 
+    def configure(self, *, config: Config | None = None, health: str | None = None, metrics: str | None = None) -> None:
+        """Put something in the place of what the manager was made with, before it starts; None leaves it."""
+        if config is not None:
+            self.cluster.config = config
+        self._health = health or self._health
+        self._metrics_address = metrics or self._metrics_address
+
     def controller(
         self,
         kind: Kind[T] | None,
