@@ -8,12 +8,12 @@ from dataclasses import replace
 from typing import Any
 
 from .values import write
-from .wire import Answer
+from .wire import Answer, Ask
 
 THIS_RUN = re.compile(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\dZ")
 PAST = re.compile(r"20(?:0\d|1\d|2[0-4])-")
+DUPLICATE_PORT = "duplicate port "  # a warning that is not given here
 SEVERAL = re.compile(r"(?<=errors:\n).*", re.DOTALL)
-QUOTED_ENTRIES = re.compile(r"managedFields.*", re.DOTALL)
 
 
 def plain(body: Any) -> Any:
@@ -22,13 +22,17 @@ def plain(body: Any) -> Any:
 
 
 def comparable(answer: Answer) -> Answer:
-    """The answer with one time for all that was written in this run, and lists of errors that have no order sorted."""
+    """The answer with one time for all that was written in this run, and what has no order sorted."""
     body = answer.body
     if isinstance(body, dict) and body.get("kind") == "Status" and isinstance(body.get("message"), str):
         body = {**body, "message": SEVERAL.sub(lambda found: "\n".join(sorted(found[0].split("\n"))), body["message"])}
+        if body.get("reason") == "Conflict" and (body.get("details") or {}).get("causes"):
+            causes = sorted(body["details"]["causes"], key=write)
+            body["details"] = {**body["details"], "causes": causes}
     elif isinstance(body, dict) and isinstance(body.get("metadata"), dict):
         body = {**body, "metadata": _metadata(body["metadata"])}
-    return replace(answer, body=body)
+    warnings = tuple(each for each in answer.warnings if DUPLICATE_PORT not in each)
+    return replace(answer, body=body, warnings=warnings)
 
 
 def _metadata(meta: dict[str, Any]) -> dict[str, Any]:
@@ -57,10 +61,23 @@ def only_order_of_times(reference: Answer, server: Answer) -> bool:
 def _in_order(answer: Answer) -> Answer:
     answer = comparable(answer)
     meta = answer.body["metadata"]
-    entries = sorted(meta.get("managedFields") or (), key=lambda entry: write({**entry, "time": ""}))
+    entries = sorted(meta.get("managedFields") or (), key=lambda each: json.dumps({**each, "time": ""}, sort_keys=True))
     return replace(answer, body={**answer.body, "metadata": {**meta, "managedFields": entries}})
 
 
 def _present_times(body: dict[str, Any]) -> set[str]:
     entries = body["metadata"].get("managedFields") or ()
     return {entry["time"] for entry in entries if "time" in entry and "past" not in entry}
+
+
+def only_rewritten(lines: list[str]) -> bool:
+    """Whether the reference wrote an object again whose content was there already."""
+    return all(
+        line.startswith('.metadata.resourceVersion: "<new>') or re.match(r"\.metadata\.managedFields\[\d\]\.time", line)
+        for line in lines
+    )
+
+
+def stores_raw(ask: Ask) -> bool:
+    """Whether a write may be stored as it is: what is applied before it is pruned, what is scaled without defaults."""
+    return "apply-patch" in ask.content_type or ask.path.endswith("/scale")

@@ -208,7 +208,7 @@ _CONTAINER = {
         ports=_by(
             {
                 **_fields(containerPort=_one_of(80, 81), protocol=_one_of("TCP", "UDP"), name=_one_of("w", "v")),
-                "required": ["containerPort"],
+                "required": ["containerPort", "protocol"],
             },
             "containerPort",
             "protocol",
@@ -269,12 +269,11 @@ BUILTIN: dict[str, tuple[str, str, Schema]] = {
                         "port",
                         "protocol",
                     ),
-                    selector=TEXTS,
                     sessionAffinity=_one_of("None", "ClientIP"),
                     externalIPs={"type": "array", "items": _one_of("1.2.3.4", "1.2.3.5")},
                     publishNotReadyAddresses={"type": "boolean"},
                 ),
-                "x-fixed": {"clusterIP": "None"},
+                "x-fixed": {"clusterIP": "None", "selector": {"app": "x"}},
                 "required": ["ports"],
             }
         )

@@ -103,7 +103,7 @@ class Steps:
         """A request on the object (or below it), with the options that go with any write."""
         if manager:
             query["fieldManager"] = manager
-        if self.chance(0.05):
+        if self.chance(0.05) and self.live is not None:  # else kube-apiserver shows an applied resourceVersion
             query["dryRun"] = "All"
         if self.chance(0.25):
             query["fieldValidation"] = self.rng.choice(("Ignore", "Warn", "Strict"))
@@ -133,7 +133,9 @@ class Steps:
 
     def current(self) -> Object:
         """What is stored, as seen (or nearly so) in the version of this step."""
-        return {**copy.deepcopy(self.live or {}), **self.identity()}
+        obj = {**copy.deepcopy(self.live or {}), **self.identity()}
+        obj["metadata"].pop("deletionTimestamp", None)  # of the reference, and so not the other server's
+        return obj
 
     def _content(self, obj: Object) -> Object:
         return {key: each for key, each in obj.items() if key not in ("apiVersion", "kind", "metadata")}
@@ -200,6 +202,8 @@ class Steps:
         return self._applied(config, manager, "")
 
     def _applied(self, config: Object, manager: str, under: str) -> Ask:
+        if self.kind.custom and isinstance(config.get("metadata"), dict) and not self.chance(0.02):
+            config = {**config, "metadata": {key: each for key, each in config["metadata"].items() if each}}
         if self.chance(0.04):
             config = {**config, "metadata": {**(config.get("metadata") or {}), "resourceVersion": self._a_version()}}
         if self.odd and self.chance(0.15):
@@ -321,7 +325,7 @@ class Steps:
         return self.ask("PUT", obj, self.updater())
 
     def _client_side(self) -> Ask:
-        """What kubectl apply did before it applied on the server: a merge patch, and what it applied as an annotation."""
+        """What kubectl apply did before it did so on the server: a patch, and what it applied as an annotation."""
         config = self.fresh() if self.chance(0.4) else self.config("kubectl")
         config = {key: each for key, each in config.items() if each is not None}
         annotations = (config.get("metadata") or {}).get("annotations")

@@ -23,12 +23,11 @@ from contextlib import ExitStack
 from dataclasses import replace
 from pathlib import Path
 from random import Random
-from typing import Any
 
 from . import definitions
 from .compare import differences
 from .crd import DEFINITIONS, READY_SECONDS, TABLE, NeverReadyError, Tally, _anchored, _mark
-from .owned_answers import comparable, only_order_of_times, plain
+from .owned_answers import comparable, only_order_of_times, only_rewritten, plain, stores_raw
 from .owned_kinds import BUILTIN, Definition, KindMaker
 from .owned_steps import Kind, Steps
 from .values import write
@@ -86,7 +85,15 @@ class Interleaving:
         if answers[0].status >= 400 and await self._varies(ask, answers[1]):
             self.tally.counts["answers that vary on the reference"] += 1
             return True
+        if only_rewritten(lines) and self.kind.custom and any(map(stores_raw, self.history)):
+            self.tally.counts[
+                "explained: what was applied or scaled is stored as it is, and tidied by the next write"
+            ] += 1
+            return True
         self.going = False
+        if all(line.startswith((".spec.ipFamil", ".metadata")) for line in lines) and ".spec.ipFamil" in lines[0]:
+            self.tally.counts["explained: IP families of a Service"] += 1
+            return False
         if only_order_of_times(*answers):
             self.tally.counts["explained: a second began between two servers' writes"] += 1
             return False

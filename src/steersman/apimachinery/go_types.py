@@ -9,6 +9,7 @@ Source: sigs.k8s.io/json `internal/golang/encoding/json/decode.go`.
 
 from __future__ import annotations
 
+import base64
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, NamedTuple
 
@@ -57,6 +58,10 @@ class StringCodec(Codec):
     def decode(self, value: Any, place: Place | None, out: Outcome) -> Any:
         return value if isinstance(value, str) else self.refuse(value, place, out)
 
+    def refuse(self, value: Any, place: Place | None, out: Outcome) -> Any:
+        out.mismatch(json_kind(value), place, self.go_name, "string")
+        return self.zero
+
 
 class BoolCodec(Codec):
     zero = False
@@ -96,7 +101,7 @@ class FloatCodec(Codec):
 
 
 class BytesCodec(Codec):
-    """[]byte: base64 in JSON, answered in canonical form."""
+    """[]byte: base64 in JSON, or a list of numbers; answered in canonical form."""
 
     def decode(self, value: Any, place: Place | None, out: Outcome) -> Any:
         if isinstance(value, str):
@@ -105,7 +110,19 @@ class BytesCodec(Codec):
             except DecodeError as error:
                 out.error = out.error or error
                 return None
+        if isinstance(value, list):
+            octets = bytes(self._octet(each, Place(place, at), out) for at, each in enumerate(value))
+            return base64.b64encode(octets).decode()
         return self.refuse(value, place, out)
+
+    def _octet(self, value: Any, place: Place, out: Outcome) -> int:
+        if value is None:
+            return 0
+        if type(value) is int and 0 <= value < 256:
+            return value
+        kind = json_kind(value)
+        out.mismatch(f"number {value!r}" if kind == "number" else kind, place, "uint8")
+        return 0
 
 
 class SliceCodec(Codec):

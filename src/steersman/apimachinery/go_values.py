@@ -28,12 +28,18 @@ class DecodeError(ValueError):
 
 
 class Mismatch(NamedTuple):
-    """Go's UnmarshalTypeError: `what` stood where a `go_type` was due, in `fields` of the innermost `struct`."""
+    """Go's UnmarshalTypeError: `what` stood where a `go_type` was due, in `fields` of the innermost `struct`.
+
+    `own_decoder`: found by a type that decodes itself, as a part of it. `go_kind`: what a named
+    text is.
+    """
 
     what: str
     struct: str
     fields: tuple[str, ...]
     go_type: str
+    own_decoder: bool = False
+    go_kind: str = ""
 
     def error(self) -> DecodeError:
         target = f"Go struct field {self.struct}.{'.'.join(self.fields)}" if self.struct else "Go value"
@@ -83,9 +89,9 @@ class Outcome:
         self.unknown: list[str] = []
         self.drop_empty = drop_empty
 
-    def mismatch(self, what: str, place: Place | None, go_type: str) -> None:
+    def mismatch(self, what: str, place: Place | None, go_type: str, go_kind: str = "") -> None:
         if self.error is None:
-            self.error = mismatch(what, place, go_type)
+            self.error = mismatch(what, place, go_type, go_kind=go_kind)
 
     def unknown_field(self, name: str, place: Place | None) -> None:
         path = f"{place.strict_path()}.{name}" if place else name
@@ -93,10 +99,12 @@ class Outcome:
             self.unknown.append(path)
 
 
-def mismatch(what: str, place: Place | None, go_type: str) -> DecodeError:
+def mismatch(
+    what: str, place: Place | None, go_type: str, *, own_decoder: bool = False, go_kind: str = ""
+) -> DecodeError:
     """Go's UnmarshalTypeError."""
     struct, fields = place.go_fields() if place else ("", ())
-    return Mismatch(what, struct, fields, go_type).error()
+    return Mismatch(what, struct, fields, go_type, own_decoder, go_kind).error()
 
 
 def cannot_be_handled(kind: str, version: str, why: str, *, given: str = "") -> BadRequest:
@@ -186,7 +194,7 @@ def _int_or_string(value: Any, place: Place | None, out: Outcome) -> Any:
     if type(value) is int and -(1 << 31) <= value < 1 << 31:
         return value
     what = json_kind(value)
-    raise mismatch(f"number {value!r}" if what == "number" else what, place, "int32")
+    raise mismatch(f"number {value!r}" if what == "number" else what, place, "int32", own_decoder=True)
 
 
 def _raw(value: Any, place: Place | None, out: Outcome) -> Any:

@@ -21,9 +21,12 @@ from steersman.apimachinery.apply.managers import Writer, track_update
 from steersman.apimachinery.apply.typed import Atom, TypeView, from_openapi, object_meta
 from steersman.apimachinery.errors import ApiError, BadRequest
 from steersman.apimachinery.field_errors import FieldError
+from steersman.apimachinery.go_values import DecodeError
+from steersman.apimachinery.gvk import split_api_version
 from steersman.apimachinery.patch.strategic import PatchSchema
 from steersman.apiserver import rest
 from steersman.apiserver.catalog import Key
+from steersman.apiserver.endpoints.patch_errors import conversion_error
 from steersman.apiserver.scope import Column, ResourceScope, ScaleMapping, View
 from steersman.apiserver.services import ServiceAllocator
 from steersman.apiserver.strategy import Object
@@ -100,12 +103,14 @@ class BuiltinRules:
     @property
     def type_view(self) -> TypeView:
         if self._view is None:
-            name = kinds.schema_name(self.kind)
-            self._view = from_openapi(kinds.schemas(), name)
+            self._view = _type_view(self.kind)
         return self._view
 
     def decode(self, obj: Object) -> tuple[Object, list[str]]:
-        return self.kind.decode(obj)
+        decoded, unknown = self.kind.decode(obj)
+        if (obj.get("metadata") or {}).get("managedFields") == []:
+            decoded["metadata"]["managedFields"] = []  # asks to end tracking, which is not the same as left out
+        return decoded, unknown
 
     def default(self, obj: Object) -> None:
         self.rules.default(obj)
@@ -121,11 +126,18 @@ class BuiltinRules:
 
     def track(self, live: Object | None, new: Object, writer: Writer, now: str) -> list[Object] | None:
         return track_update(
-            live, new, writer, view=self.type_view, api_version=self.kind.api_version, now=now, reset=self.reset
+            live,
+            new,
+            writer,
+            view=self.type_view,
+            api_version=self.kind.api_version,
+            now=now,
+            reset=self.reset,
+            versions=_Versions(self.kind),
         )
 
     def apply(self, live: Object | None, config: Object, writer: Writer, now: str, *, force: bool) -> Object:
-        merged = server_side.apply(
+        return server_side.apply(
             live,
             config,
             writer,
@@ -135,24 +147,26 @@ class BuiltinRules:
             now=now,
             force=force,
             reset=self.reset,
+            versions=_Versions(self.kind),
+            complete=partial(self._complete, config),
         )
+
+    def _complete(self, config: Object, merged: Object) -> Object:
         try:
             obj, _ = self.kind.decode(merged)
         except BadRequest as error:
-            raise self._not_convertible(config, error) from None
+            assert isinstance(error.__cause__, DecodeError)
+            raise self._not_convertible(config, error.__cause__) from None
         self.rules.default(obj)
         return obj
 
-    def _not_convertible(self, config: Object, error: BadRequest) -> ApiError:
+    def _not_convertible(self, config: Object, error: DecodeError) -> ApiError:
         """500 without a reason: a merged object is no client's body."""
         meta, gvk = config.get("metadata") or {}, self.kind.gvk
         kind = f"{gvk.group}/{gvk.version}, Kind={gvk.kind}"
-        why = error.message.partition(f"cannot be handled as a {gvk.kind}: ")[2]
-        if not why.startswith("parsing time"):
-            why = f"error decoding from json: {why}"
         return ApiError(
             f"failed to convert new object ({meta.get('namespace', '')}/{meta.get('name', '')}; {kind}) to proper "
-            f"version: unable to convert unstructured object to {kind}: {why}"
+            f"version: unable to convert unstructured object to {kind}: {conversion_error(error)}"
         )
 
     def holds_deletion(self, obj: Object) -> bool:
@@ -175,11 +189,44 @@ class BuiltinRules:
             rest.mark_deleting(obj["metadata"], now)
 
 
+class _Versions:
+    """The versions of a built-in kind: all that are served, under any group."""
+
+    def __init__(self, kind: BuiltinKind) -> None:
+        self._kind = kind
+
+    def view(self, api_version: str) -> TypeView | None:
+        kind = self._in(api_version)
+        return None if kind is None else _type_view(kind)
+
+    def convert(self, obj: Object, api_version: str) -> Object:
+        if api_version == self._kind.api_version:
+            return obj
+        kind = self._in(api_version)
+        if kind is None or obj["apiVersion"] == api_version:
+            return obj
+        own = kinds.builtin_kind(*split_api_version(obj["apiVersion"]), self._kind.kind)
+        return kind.strategy.from_storage(own.strategy.to_storage(obj))
+
+    def _in(self, api_version: str) -> BuiltinKind | None:
+        try:
+            return kinds.builtin_kind(*split_api_version(api_version), self._kind.kind)
+        except KeyError:
+            return None
+        except ValueError as error:
+            raise ApiError(str(error)) from None
+
+
+@cache
+def _type_view(kind: BuiltinKind) -> TypeView:
+    return from_openapi(kinds.schemas(), kinds.schema_name(kind))
+
+
 @cache
 def patch_schema(kind: BuiltinKind) -> PatchSchema:
     """How lists of a kind merge in a strategic merge patch."""
     schemas = kinds.schemas()
-    return PatchSchema(schemas, schemas[kinds.schema_name(kind)])
+    return PatchSchema(schemas, schemas[kinds.schema_name(kind)], kind.kind)
 
 
 def _terminates(obj: Object) -> bool:

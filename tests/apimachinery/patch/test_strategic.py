@@ -38,7 +38,7 @@ SCHEMAS: dict[str, Any] = {
         inner={"allOf": [{"$ref": "#/components/schemas/Box"}]},
     ),
 }
-SCHEMA = PatchSchema(SCHEMAS, SCHEMAS["Kind"])
+SCHEMA = PatchSchema(SCHEMAS, SCHEMAS["Kind"], "Kind")
 
 
 def apply(document: Any, patch: Any) -> Any:
@@ -133,7 +133,11 @@ def test_apply(document: Any, patch: Any, result: Any) -> None:
             ApiError,
             "The order in patch list:\n[map[image:x name:b]]\n doesn't match $setElementOrder list:\n[map[name:a]]\n",
         ),
-        ({"$setElementOrder/none": ["a"]}, ApiError, 'unable to find api field in struct for the json field "none"'),
+        (
+            {"$setElementOrder/none": ["a"]},
+            ApiError,
+            'unable to find api field in struct Kind for the json field "none"',
+        ),
     ],
 )
 def test_errors(patch: Any, kind: type[ApiError], message: str) -> None:

@@ -104,14 +104,14 @@ def track_update(
     is decoded, `[]` counts as left out). Neither is changed, entries that stay the same are shared.
     `reset` names the fields that this resource or subresource never writes (by apiVersion when versions differ);
     they and all below them are not owned. `now` is RFC 3339 with seconds. `view` belongs to `api_version`.
-    If an object cannot be converted to the version of an entry, the live entries stay as they are; and so do the ones
-    to start from when an object does not fit the types of its own version (not `fits`).
+    If an object does not fit the types of its own version (not `fits`), or cannot be converted to the version of an
+    entry, the live entries stay as they are.
     """
     managed = _tracked(live, new, writer)
     if not managed and live is not None:
         return None
     if not fits:
-        return entries.ordered(managed) or None
+        return _managed_fields(live) or None
     before = view.empty if live is None else live
     run = Update(view, api_version, reset, versions or OneSchema(view))
     changed = run.compare(before, new)
@@ -224,7 +224,7 @@ class Update:
             found = self.versions.convert(bare, api_version)
             if found is bare:
                 return obj
-            if wrong := validate(view, found, allow_duplicates=True):
+            if wrong := validate(view, found):
                 raise ApiError(wrong)
         except ApiError as error:
             raise ApiError(f"{failure}{error.message}") from None
@@ -259,6 +259,6 @@ def cap(managed: Managed) -> None:
         if bucket not in managed:
             managed[bucket] = managed.pop(oldest)
         merged = entry.fields.union(managed[bucket].fields)
-        managed.pop(identity)
         managed[bucket] = Entry(bucket, entry.api_version, merged, entry.time)
+        managed.pop(identity)  # as upstream does, even if it is what the others were merged into
         count -= 1

@@ -6,7 +6,7 @@ Source: KEP-555; structured-merge-diff `merge/update.go` (Apply, prune); apimach
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -39,6 +39,7 @@ BEFORE_FIRST_APPLY = "before-first-apply"
 KUBECTL = "kubectl"
 LAST_APPLIED = "kubectl.kubernetes.io/last-applied-configuration"
 _PRUNING = "failed to prune fields: "
+_EXISTING = "failed to create manager for existing fields: "
 MAX_ANNOTATIONS_BYTES = 256 * 1024
 
 
@@ -83,34 +84,37 @@ def apply(
     force: bool = False,
     reset: FieldSet | Mapping[str, FieldSet] = EMPTY,
     versions: Versions | None = None,
+    complete: Callable[[Object], Object] = lambda merged: merged,
 ) -> Object:
-    """The object after `writer` applied `config`, with its managedFields; not yet defaulted or validated.
+    """The object after `writer` applied `config`, with its managedFields; not yet validated.
 
     `live` is the stored object in `api_version` with its managedFields, None if there is none; neither argument is
     changed. `view`, `reset`, `versions` and `now` are as for `track_update`; `kind` and `api_version` are those of the
-    request. A built-in object is to be decoded again into its type: what lost its last field is null here.
+    request. `complete` gives a merged object its defaults and the form of its type (what lost its last field is null);
+    it is not called when nothing changes.
 
     Raises BadRequest for another kind or version or when the configuration has managedFields, ApplyConflict unless
     `force`, and ApiError with code 500 and no reason when an object does not fit its schema.
     """
-    _check_kind(config, api_version, kind)
+    check_kind(config, api_version, kind)
     run = _Apply(
         view, api_version, reset, versions or OneSchema(view), Identity(writer.manager, APPLY, "", writer.subresource)
     )
     base = {**view.empty, "apiVersion": api_version, "kind": kind} if live is None else untracked(live)
     managed = entries.decode((live or {}).get("metadata", {}).get("managedFields") or [], trusted=True) or {}
     if not managed:
-        managed = run.owned_before(base, writer.subresource, now)
+        managed = run.owned_before(base, kind, writer.subresource, now)
     patch = run.checked(config, base, kind)
     try:
-        obj, managed = run.apply(base, patch, managed, now, force)
+        merged, managed = run.apply(base, patch, managed, now, force)
     except ApplyConflict as conflict:
         if writer.manager != KUBECTL:
             raise
         left = _without_last_applied(conflict, run, base)
         if left:
             raise ApplyConflict(left) from conflict
-        obj, managed = run.apply(base, patch, managed, now, True)
+        merged, managed = run.apply(base, patch, managed, now, True)
+    obj = base if merged is base else complete(merged)
     if writer.manager == KUBECTL:
         obj = _with_last_applied(obj, patch)
     fields = entries.ordered(managed)
@@ -118,7 +122,8 @@ def apply(
     return {**obj, "metadata": metadata}
 
 
-def _check_kind(config: Object, api_version: str, kind: str) -> None:
+def check_kind(config: Object, api_version: str, kind: str) -> None:
+    """Raises BadRequest for a configuration of another kind or version."""
     sent_version, sent_kind = _text(config.get("apiVersion")), _text(config.get("kind"))
     if (sent_version, sent_kind) != (api_version, kind):
         raise BadRequest(f"invalid object type: {_type_name(sent_version, sent_kind)}")
@@ -131,6 +136,12 @@ def _text(value: Any) -> str:
 def _type_name(api_version: str, kind: str) -> str:
     group, _, version = api_version.rpartition("/")
     return f"{group}/{version}, Kind={kind}"
+
+
+def _described(obj: Object, api_version: str, kind: str) -> str:
+    meta = obj.get("metadata")
+    meta = meta if isinstance(meta, dict) else {}
+    return f"{meta.get('namespace') or ''}/{meta.get('name') or ''}; {_type_name(api_version, kind)}"
 
 
 @dataclass(slots=True)
@@ -148,14 +159,15 @@ class _Apply(Update):
         for what, obj, duplicates in (("patch", patch, False), ("live", live, True)):
             wrong = validate(self.view, obj, allow_duplicates=duplicates)
             if wrong:
-                meta = obj.get("metadata")
-                meta = meta if isinstance(meta, dict) else {}
-                where = f"{meta.get('namespace') or ''}/{meta.get('name') or ''}; {_type_name(self.api_version, kind)}"
+                where = _described(obj, self.api_version, kind)
                 raise ApiError(f"failed to create typed {what} object ({where}): {wrong}")
         return patch
 
-    def owned_before(self, live: Object, subresource: str, now: str) -> Managed:
-        """All that an untracked object has, credited to one manager."""
+    def owned_before(self, live: Object, kind: str, subresource: str, now: str) -> Managed:
+        """All that an untracked object has, credited to one manager. Raises ApiError for one of other types."""
+        if wrong := validate(self.view, live, allow_duplicates=True):
+            where = _described(live, self.api_version, kind)
+            raise ApiError(f"{_EXISTING}failed to convert new object ({where}) to smd typed: {wrong}")
         changed = self.compare(self.view.empty, live)
         fields = changed.modified.union(changed.added).difference(STRIPPED)
         if not fields:
@@ -164,7 +176,7 @@ class _Apply(Update):
         return {identity: Entry(identity, self.api_version, fields, now)}
 
     def apply(self, live: Object, config: Object, before: Managed, now: str, force: bool) -> tuple[Object, Managed]:
-        managed = self.reconciled(before)
+        managed = self.reconciled(live, before)
         merged = merge(self.view, live, config)
         last = managed.get(self.identity)
         fields = fields_of(self.view, config).recursive_difference(self.reset_in(self.api_version))
@@ -182,11 +194,13 @@ class _Apply(Update):
                 managed[self.identity] = kept or Entry(self.identity, self.api_version, owned, time)
         return (live if same else merged), managed
 
-    def reconciled(self, before: Managed) -> Managed:
+    def reconciled(self, live: Object, before: Managed) -> Managed:
+        """The entries under the present schemas, without those of versions that are gone."""
         out: Managed = {}
         for identity, entry in before.items():
             view = self.view_of(entry.api_version)
             if view is not None:
+                self.in_version(view, live, entry.api_version, "")
                 tree = reconcile(view, entry.fields.tree)
                 out[identity] = entry if tree is entry.fields.tree else entry.with_fields(FieldSet(tree))
         return out

@@ -29,11 +29,13 @@ Map = dict[str, Any]
 class PatchSchema:
     """What an OpenAPI schema says about patching: strategies and merge keys of its fields.
 
-    `schemas` are all schemas by name, for `$ref`; `node` is the schema itself. Fields are looked up once.
+    `schemas` are all schemas by name, for `$ref`; `node` is the schema itself, of the Go type `go_name`. Fields are
+    looked up once.
     """
 
     schemas: Mapping[str, Any]
     node: Mapping[str, Any]
+    go_name: str = ""
     known: dict[str, FieldSchema] = field(default_factory=dict)
 
     def lookup(self, name: str) -> FieldSchema:
@@ -42,17 +44,21 @@ class PatchSchema:
         if found is None:
             node = (self.node.get("properties") or {}).get(name)
             if node is None:
-                raise ApiError(f"unable to find api field in struct for the json field {govalue.literal(name)}")
+                if not self.go_name:
+                    kind = "map" if self.node.get("type") == "object" else self.node.get("type")
+                    raise ApiError(f"merging an object in json but data type is not struct, instead is: {kind}")
+                field_name = govalue.literal(name)
+                raise ApiError(f"unable to find api field in struct {self.go_name} for the json field {field_name}")
             found = self.known[name] = self._field(node)
         return found
 
     def _field(self, node: Mapping[str, Any]) -> FieldSchema:
         strategies = [s for s in str(node.get("x-kubernetes-patch-strategy") or "").split(",") if s != "retainKeys"]
         merge_key = node.get("x-kubernetes-patch-merge-key") or ""
-        inner = _resolve(self.schemas, node)
+        inner, go_name = _resolve(self.schemas, node)
         if inner.get("type") == "array":
-            inner = _resolve(self.schemas, inner.get("items") or {})
-        return FieldSchema(PatchSchema(self.schemas, inner), strategies[0] if strategies else "", merge_key)
+            inner, go_name = _resolve(self.schemas, inner.get("items") or {})
+        return FieldSchema(PatchSchema(self.schemas, inner, go_name), strategies[0] if strategies else "", merge_key)
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,13 +70,16 @@ class FieldSchema:
     merge_key: str
 
 
-def _resolve(schemas: Mapping[str, Any], node: Mapping[str, Any]) -> Mapping[str, Any]:
+def _resolve(schemas: Mapping[str, Any], node: Mapping[str, Any]) -> tuple[Mapping[str, Any], str]:
+    """The schema that a node stands for, and the name of its type in Go ("" for one that has none)."""
     reference = node.get("$ref")
     if not reference:
         all_of: list[Any] = node.get("allOf") or []
         reference = all_of[0].get("$ref") if all_of else None
-    resolved: Mapping[str, Any] = schemas[str(reference).rpartition("/")[2]] if reference else node
-    return resolved
+    if not reference:
+        return node, ""
+    name = str(reference).rpartition("/")[2]
+    return schemas[name], name.rpartition(".")[2]
 
 
 def apply(document: Map, patch: Any, schema: PatchSchema) -> Map:

@@ -124,7 +124,8 @@ class SchemaPipeline:
             return self._check_rules([*metadata, *scale], obj, old)
         errors = list(metadata)
         node = self.node.properties.get("status")
-        if node is not None and "status" in obj:
+        removed = obj.get("status") is None and old.get("status") is None  # null or left out: for upstream no change
+        if node is not None and not removed and "status" in obj:
             whole = Correlation(obj, old, self.node)
             errors += Checker("status").check(node, obj["status"], "", whole.key("status")).errors.values()
         errors += scale

@@ -206,6 +206,11 @@ class _Builder:
             namespaced=self.spec["scope"] == "Namespaced",
             has_status="status" in subresources,
             scale=scale,
+            with_status=tuple(
+                f"{self.group}/{version['name']}"
+                for version in self.spec["versions"]
+                if "status" in (version.get("subresources") or {})
+            ),
         )
 
 

@@ -41,7 +41,8 @@ _ALL_BUT_STATUS = FieldSet.of(("metadata",), ("spec",))  # upstream leaves other
 class CustomStrategy:
     """The rules of one version of a custom resource, for writes to the object itself.
 
-    `has_status` says that /status is a subresource of its own: then other writes leave `status` alone.
+    `has_status` says that /status is a subresource of its own: then other writes leave `status` alone. `with_status`
+    are the apiVersions of the definition that have it.
     """
 
     allow_create_on_update = False
@@ -59,6 +60,7 @@ class CustomStrategy:
         namespaced: bool,
         has_status: bool,
         scale: ScaleMapping | None,
+        with_status: tuple[str, ...] = (),
     ) -> None:
         self.gvk = gvk
         self.pipeline = pipeline
@@ -67,10 +69,11 @@ class CustomStrategy:
         self.namespaced = namespaced
         self.has_status = has_status
         self.scale = scale
+        self.reset = self._reset(with_status)
 
-    @property
-    def reset_fields(self) -> FieldSet:
-        return _STATUS if self.has_status else FieldSet()
+    def _reset(self, with_status: tuple[str, ...]) -> dict[str, FieldSet]:
+        """The fields that no write here changes, by apiVersion; owners in other versions may lose their status."""
+        return {self.gvk.api_version: _STATUS} if self.has_status else {}
 
     def decode(self, obj: Object) -> tuple[Object, list[str]]:
         try:
@@ -147,7 +150,7 @@ class CustomStrategy:
             view=self.type_view,
             api_version=self.gvk.api_version,
             now=now,
-            reset=self.reset_fields,
+            reset=self.reset,
             versions=self.versions,
             fits=self._fits(new) and (live is None or self._fits(live)),
         )
@@ -161,7 +164,7 @@ class CustomStrategy:
         return not validate(self.type_view, untracked(obj), allow_duplicates=True)
 
     def apply(self, live: Object | None, config: Object, writer: Writer, now: str, *, force: bool) -> Object:
-        merged = server_side.apply(
+        return server_side.apply(
             live,
             config,
             writer,
@@ -170,9 +173,12 @@ class CustomStrategy:
             api_version=self.gvk.api_version,
             now=now,
             force=force,
-            reset=self.reset_fields,
+            reset=self.reset,
             versions=self.versions,
+            complete=self._complete,
         )
+
+    def _complete(self, merged: Object) -> Object:
         obj: Object = codec.copy(merged)
         obj["metadata"], _ = coerce_object_meta(obj.get("metadata") or {})
         self.pipeline.default(obj)
@@ -229,9 +235,8 @@ def _field(path: tuple[str, ...]) -> str:
 class CustomStatusStrategy(CustomStrategy):
     """Writes to /status: only `status` changes."""
 
-    @property
-    def reset_fields(self) -> FieldSet:
-        return _ALL_BUT_STATUS
+    def _reset(self, with_status: tuple[str, ...]) -> dict[str, FieldSet]:
+        return dict.fromkeys(with_status, _ALL_BUT_STATUS)
 
     def _prepare_for_update(self, obj: Object, old: Object) -> None:
         status, sent = obj.get("status"), obj["metadata"]

@@ -32,17 +32,20 @@ def unfit_text(text: str, why: str) -> Invalid:
 
 def unfit_strategic(patch: Object, error: DecodeError) -> Invalid:
     """For strategic merge patches: the patch as Go prints it, and what the converter of trees says."""
-    return invalid("", "", "", [fe.invalid("patch", _printed(patch), _conversion_error(error))])
+    return invalid("", "", "", [fe.invalid("patch", _printed(patch), conversion_error(error))])
 
 
-def _conversion_error(error: DecodeError) -> str:
+def conversion_error(error: DecodeError) -> str:
+    """What the converter of trees to Go's types says instead of the JSON decoder."""
     wrong = error.mismatch
     if wrong is None:
         text = str(error)
         return f"error decoding from json: {text}" if text.startswith(_BASE64) else text
+    if wrong.own_decoder:
+        return f"json: cannot unmarshal {wrong.what} into Go value of type {wrong.go_type}"
     what, _, number = wrong.what.partition(" ")
     kind = "float64" if "." in number else _GO_KINDS[what]
-    due = wrong.go_type
+    due = wrong.go_kind or wrong.go_type
     if due.startswith("[]"):
         return f"cannot restore slice from {kind}"
     if due.startswith("map["):
@@ -50,7 +53,7 @@ def _conversion_error(error: DecodeError) -> str:
     if "." in due:
         return f"cannot restore struct from: {kind}"
     if (kind == "int64" and due == "string") or (kind == "float64" and due in _NUMBERS):
-        return f"cannot convert {kind} to {due}"
+        return f"cannot convert {kind} to {wrong.go_type}"
     return f"unrecognized type: {due}"
 
 

@@ -12,6 +12,7 @@ from dataclasses import replace
 from functools import cache
 from typing import Any
 
+from steersman._util.gotext import quote
 from steersman.api import kinds
 from steersman.api.kinds import BuiltinKind
 from steersman.apimachinery import field_errors as fe
@@ -37,6 +38,8 @@ from steersman.apiserver.watchcache import Entry
 
 AUTOSCALING = ownership.SCALE_VERSION
 _MAX_INT32 = 2**31 - 1
+_NEVER_SET = -(2**31)
+"""The replicas, for a change, of a custom resource that has none; upstream takes it for what no one would ask for."""
 DESIRED, ACTUAL = "Number of desired replicas", "Number of actual replicas"
 
 Change = Callable[[Object], Object]
@@ -134,10 +137,17 @@ class _ScaleFacet:
         return current
 
     def plain(self, obj: Object) -> Object:
-        return to_scale(obj, self._mapping, lenient=True)
+        found = to_scale(obj, self._mapping, lenient=True)
+        if self._scope.custom and look_up(obj, self._mapping.spec_replicas) is None:
+            found["spec"] = {"replicas": _NEVER_SET}
+        return found
 
     def merge(self, old: Object, changed: Object) -> Object:
         obj = _with_scale(self._scope, old, changed, self._mapping, self._name)
+        if (
+            self._scope.custom and self._scope.view.is_stored
+        ):  # others get what the stored version sets when they are read
+            self._scope.strategy.default(obj)
         managed, sent = old["metadata"].get("managedFields"), changed["metadata"].get("managedFields")
         found = ownership.to_parent(managed, sent, self._paths, self._scope.api_version)
         obj["metadata"].pop("managedFields", None)
@@ -167,22 +177,34 @@ def _tracked(change: Patch, writer: Writer, now: str) -> Change:
             raise BadRequest("the patch leaves no Scale")
         meta = {key: value for key, value in proposed["metadata"].items() if key != "managedFields"}
         new = {**proposed, "metadata": meta}
-        found = track_update(current, new, writer, view=_scale_view(), api_version=AUTOSCALING, now=now)
+        found = track_update(current, _as_typed(new), writer, view=_scale_view(), api_version=AUTOSCALING, now=now)
         return {**new, "metadata": {**meta, "managedFields": found}}
 
     return tracked
 
 
+def _as_typed(scale: Object) -> Object:
+    """A Scale as its Go type has it: without replicas that are 0."""
+    spec = scale.get("spec")
+    if isinstance(spec, dict) and spec.get("replicas") == 0:
+        return {**scale, "spec": {key: value for key, value in spec.items() if key != "replicas"}}
+    return scale
+
+
 def _applied(scope: ResourceScope, x: Exchange, options: WriteOptions, now: str) -> Change:
-    """Server-side apply. Custom resources refuse it, as upstream does, once it is known not to conflict."""
+    """Server-side apply. Custom resources refuse a change, as upstream does, once it is known not to conflict."""
     config, _ = read_configuration(x, options)
     writer = Writer(options.field_manager, APPLY, "scale")
 
+    def refused(merged: Object) -> Object:
+        raise ApiError(_unconvertible("new", x.info.namespace, x.info.name))
+
     def applied(current: Object) -> Object:
         owned = bool(current["metadata"].get("managedFields"))
+        server_side.check_kind(config, AUTOSCALING, "Scale")
         if scope.custom and not owned:
             raise ApiError(f"failed to create manager for existing fields: {_unconvertible('live', '', '')}")
-        found = server_side.apply(
+        return server_side.apply(
             current,
             config,
             writer,
@@ -191,12 +213,14 @@ def _applied(scope: ResourceScope, x: Exchange, options: WriteOptions, now: str)
             api_version=AUTOSCALING,
             now=now,
             force=bool(options.force),
+            complete=refused if scope.custom else _as_it_is,
         )
-        if scope.custom:
-            raise ApiError(_unconvertible("new", x.info.namespace, x.info.name))
-        return found
 
     return applied
+
+
+def _as_it_is(merged: Object) -> Object:
+    return merged
 
 
 def _unconvertible(what: str, namespace: str, name: str) -> str:
@@ -250,6 +274,9 @@ def _with_scale(scope: ResourceScope, old: Object, proposed: Any, mapping: Scale
     if not isinstance(spec, dict):
         raise BadRequest("json: cannot unmarshal into Go struct field Scale.spec of type v1.ScaleSpec")
     replicas = spec.get("replicas", 0)
+    if scope.custom and replicas == _NEVER_SET:
+        path = quote("." + ".".join(mapping.spec_replicas))
+        raise BadRequest(f"the spec replicas field {path} cannot be empty")
     if isinstance(replicas, bool) or not isinstance(replicas, int) or abs(replicas) > _MAX_INT32:
         raise BadRequest("json: cannot unmarshal into Go struct field ScaleSpec.spec.replicas of type int32")
     if replicas < 0:
