@@ -20,6 +20,7 @@ import sys
 import tempfile
 import time
 from collections import defaultdict
+from collections.abc import Sequence
 from contextlib import AsyncExitStack
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -114,10 +115,10 @@ class Rival:
 
 
 class Campaign:
-    def __init__(self, directory: Path, failovers: int, seed: int) -> None:
+    def __init__(self, directory: Path, faults: Sequence[str], seed: int) -> None:
         self._directory = directory
         self._file = directory / "notes"
-        self._failovers = failovers
+        self._faults = faults
         self._chance = random.Random(seed)
         self._begun: asyncio.Queue[tuple[Rival, int]] = asyncio.Queue()
         self._paused: set[int] = set()
@@ -131,9 +132,9 @@ class Campaign:
                 proxy = await stack.enter_async_context(FaultyProxy(session))
                 stack.push_async_callback(Rival(number, proxy, self._file, self._begun).stop)
             leader, token = await self._next(-1)
-            for number in range(self._failovers):
-                leader, token = await self._fail_over(FAULTS[number % len(FAULTS)], leader, token)
-        self._judge()
+            for fault in self._faults:
+                leader, token = await self._fail_over(fault, leader, token)
+        self.judge()
         return self.report
 
     async def _next(self, token: int) -> tuple[Rival, int]:
@@ -174,7 +175,8 @@ class Campaign:
         else:
             leader.send({"kill": signal.SIGKILL, "terminate": signal.SIGTERM, "block": signal.SIGUSR1}[fault])
 
-    def _judge(self) -> None:
+    def judge(self) -> None:
+        """Compare each term with all that began after it."""
         stretches = read(self._file)
         self.report.terms = len(stretches)
         tokens = [stretch.token for stretch in stretches]
@@ -208,10 +210,6 @@ def read(file: Path) -> list[Stretch]:
     return sorted(found.values(), key=lambda stretch: stretch.begin)
 
 
-async def campaign(directory: Path, failovers: int, seed: int) -> Report:
-    return await Campaign(directory, failovers, seed).run()
-
-
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("failovers", type=int, nargs="?", default=200)
@@ -219,7 +217,8 @@ def main() -> None:
     arguments = parser.parse_args()
     started = time.monotonic()
     with tempfile.TemporaryDirectory() as directory:
-        report = asyncio.run(campaign(Path(directory), arguments.failovers, arguments.seed))
+        faults = [FAULTS[number % len(FAULTS)] for number in range(arguments.failovers)]
+        report = asyncio.run(Campaign(Path(directory), faults, arguments.seed).run())
     print(report)
     print(f"lease {LEASE} s, a step each {STEP * 1000:.0f} ms, {time.monotonic() - started:.0f} s in all")
     sys.exit(bool(report.overlaps) or not report.tokens_grow)
