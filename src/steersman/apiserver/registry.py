@@ -82,7 +82,7 @@ class Registry:
         if self.admission.judges:
             attributes.obj, attributes.name = obj, name
             await self.admission.validate(attributes)
-        if attributes.patched:
+        if attributes.patched or ctx.applies:
             obj, _ = strategy.decode(obj)
         if version.isdigit() and int(version):
             raise ApiError(_CREATE_WITH_VERSION)
@@ -166,9 +166,9 @@ class Registry:
             ctx.warn(strategy.warnings(obj, old))
             if self.admission.judges:
                 await self._judge_update(attributes, obj, old, facet)
-            if attributes.patched and facet is None:
-                obj, _ = strategy.decode(obj)
             obj = restore_times(old, obj)
+            if (attributes.patched or ctx.applies) and facet is None:
+                obj, _ = strategy.decode(obj)
             stored = codec.encode_object(await scope.settled(partial(scope.to_storage, obj)))
             if stored == existing.stored and not scope.view.is_fresh(existing):
                 # what gets defaults when it is read is no longer what is stored: upstream compares with both
