@@ -65,6 +65,36 @@ def test_without_a_schema_everything_is_dynamic() -> None:
         compiled.evaluate({"a": {}})
 
 
+def test_without_an_old_value_there_is_no_result_for_what_needs_one() -> None:
+    grows = cel.compile("self.replicas >= oldSelf.replicas", SPEC)
+    assert grows.needs_old
+    with pytest.raises(cel.EvaluationError, match="there is no old value"):
+        grows.evaluate({"replicas": 2})
+    assert not cel.compile("oldSelf.hasValue()", SPEC, optional_old=True).needs_old
+
+
+@pytest.mark.parametrize("schema", [{"type": "object", "properties": [1]}, {"properties": {"a": None}}, {"type": []}])
+def test_what_is_no_schema_is_refused(schema: dict[str, Any]) -> None:
+    with pytest.raises(ValueError, match="schema"):
+        cel.compile("self", schema)
+
+
+def test_wrong_types_are_told() -> None:
+    with pytest.raises(TypeError, match="an expression is a str, not bytes"):
+        cel.compile(b"1")  # type: ignore[arg-type]
+    with pytest.raises(TypeError, match="a schema is a mapping, not list"):
+        cel.compile("1", [SPEC])  # type: ignore[arg-type]
+
+
+def test_data_that_is_not_json_is_an_evaluation_error() -> None:
+    endless: list[Any] = []
+    endless.append(endless)
+    counts = {"type": "object", "additionalProperties": {"type": "integer"}}
+    for schema, value in ((None, endless), (counts, {1: 2}), (SPEC, 5), (SPEC, {"replicas": object()})):
+        with pytest.raises(cel.EvaluationError):
+            cel.compile("self" if schema is not SPEC else "self.replicas > 1", schema).evaluate(value)
+
+
 def test_whole_objects_have_metadata() -> None:
     schema = {"type": "object", "properties": {"spec": SPEC}}
     obj = {"apiVersion": "v1", "kind": "K", "metadata": {"name": "n"}, "spec": {"replicas": 1}}
@@ -205,9 +235,19 @@ def test_the_command_speaks_json(files: tuple[str, str], capsys: pytest.CaptureF
         (("self", "-f", "OBJECTS", "--crd", "OBJECTS"), 2, "holds 0 CustomResourceDefinitions"),
         (("self.a",), 2, "name its object with -f"),
         (("self", "-f", "missing.yaml"), 2, "missing.yaml cannot be read"),
+        (("self", "-f", "EMPTY"), 2, "there is no object in"),
+        (("self", "-f", "BINARY"), 2, ":1: yaml: incomplete UTF-16 character\n"),
+        (("oldSelf.replicas == 1", "-f", "OBJECTS", "--at", "spec"), 2, "name its object with --old"),
+        (("self", "-f", "OBJECTS", "--crd", "BROKEN"), 2, "cannot unmarshal number into Go struct field"),
+        (("self", "-f", "CORE", "--crd", "CRD"), 2, "Widget is of the core group, the schema of example.com"),
+        (("{1u: 1.0/0.0, 2u: -1.0/0.0, 3u: 0.0/0.0}",), 0, 'result:  {"1":"Infinity","2":"-Infinity","3":"NaN"}'),
+        (("{true: b'ab'}",), 0, 'result:  {"true":"YWI="}'),
+        (("{true: b'ab'}", "-o", "json"), 0, '"true": "YWI="'),
+        (("18446744073709551615u",), 0, "result:  18446744073709551615"),
     ],
 )
 def test_statuses_of_the_command(
+    tmp_path: Path,
     files: tuple[str, str],
     capsys: pytest.CaptureFixture[str],
     arguments: tuple[str, ...],
@@ -215,6 +255,16 @@ def test_statuses_of_the_command(
     text: str,
 ) -> None:
     crd, objects = files
+    texts = {
+        "EMPTY": b"",
+        "BINARY": b"\xff\xfe\x00",
+        "BROKEN": CRD.replace("versions:", "versions: 5\nx:").encode(),
+        "CORE": b"{apiVersion: v1, kind: Widget}",
+    }
     named = {"CRD": crd, "OBJECTS": objects}
+    for name, content in texts.items():
+        (tmp_path / f"{name}.yaml").write_bytes(content)
+        named[name] = str(tmp_path / f"{name}.yaml")
     found, out, err = run(capsys, *(named.get(each, each) for each in arguments))
     assert (found, text in (out if found < 2 else err)) == (status, True), out + err
+    assert err.count("\n") == (found == 2)

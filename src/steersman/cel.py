@@ -70,15 +70,26 @@ class Expression:
 
     `type` is the result's type as CEL writes it (`bool`, `list(string)`), `least_cost` and `most_cost` are what
     evaluating it can cost by the bounds of the schema (`maxItems`, `maxLength`, ...). `reads_self` says whether it
-    reads `self` or `oldSelf` at all.
+    reads `self` or `oldSelf` at all, `needs_old` whether it cannot be evaluated without an old value.
     """
 
-    __slots__ = ("_decl", "_optional_old", "_program", "least_cost", "most_cost", "reads_self", "source", "type")
+    __slots__ = (
+        "_decl",
+        "_optional_old",
+        "_program",
+        "least_cost",
+        "most_cost",
+        "needs_old",
+        "reads_self",
+        "source",
+        "type",
+    )
 
     def __init__(self, checked: Checked, decl: Decl | None, *, optional_old: bool) -> None:
         self.source: str = checked.source
         self.type = str(checked.type)
         self.reads_self = checked.uses("self") or checked.uses("oldSelf")
+        self.needs_old = checked.uses("oldSelf") and not optional_old
         self.least_cost, self.most_cost = checked.cost()
         self._program = checked.program()
         self._decl = decl
@@ -87,19 +98,24 @@ class Expression:
     def evaluate(self, value: Any, old: Any = None, *, limit: int = CALL_LIMIT) -> Evaluation:
         """The result for `self` = `value` and `oldSelf` = `old`, both as JSON has them.
 
-        Raises EvaluationError, and CostLimitExceeded beyond `limit` (default: what Kubernetes allows one rule).
+        Without an `old` that the expression needs there is no result: Kubernetes passes such a rule over. Raises
+        EvaluationError, and CostLimitExceeded beyond `limit` (default: what Kubernetes allows one rule).
         """
+        if self.needs_old and old is None:
+            raise EvaluationError("oldSelf is read, but there is no old value")
         try:
             new = self._value(value)
             before = NONE if old is None else self._old(old)
+            result, cost = self._program.evaluate(new, before, limit=limit)
+            if isinstance(result, _LimitPassed):
+                raise CostLimitExceeded(str(result))
+            if isinstance(result, (CelError, EvaluationPanic)):
+                raise EvaluationError(str(result))
+            return Evaluation(_plain(result), cost)
         except CelError as error:
             raise EvaluationError(str(error)) from None
-        result, cost = self._program.evaluate(new, before, limit=limit)
-        if isinstance(result, _LimitPassed):
-            raise CostLimitExceeded(str(result))
-        if isinstance(result, (CelError, EvaluationPanic)):
-            raise EvaluationError(str(result))
-        return Evaluation(_plain(result), cost)
+        except RecursionError:
+            raise EvaluationError("the data nests too deeply") from None
 
     def _value(self, value: Any) -> Any:
         decl = self._decl
@@ -126,14 +142,11 @@ def compile(  # noqa: A001 (cel.compile is what it does)
     Without a schema, `self` is of no known type. `root` says that the schema is one of whole objects, whose
     apiVersion, kind and metadata.name expressions may read. With `optional_old`, `oldSelf` is an optional, as under
     `optionalOldSelf` of a rule. Raises CompileError, whose text shows where with a caret, and ValueError for a schema
-    of which expressions can see nothing.
+    that is none, or of which expressions can see nothing.
     """
-    decl = None
-    if schema is not None:
-        node = read_schema(schema)
-        decl = declare(node, root=root or node.embedded)
-        if decl.type is None:
-            raise ValueError("expressions can see nothing of data with this schema: it has no type")
+    if not isinstance(expression, str):
+        raise TypeError(f"an expression is a str, not {type(expression).__name__}")
+    decl = None if schema is None else _declared(schema, root=root)
     seen = t.DYN if decl is None or decl.type is None else decl.type
     variables = (Variable("self", seen, decl), Variable("oldSelf", seen, decl, optional_old))
     checked = compile_expression(expression, variables, object_types(decl) if decl is not None else {})
@@ -141,6 +154,19 @@ def compile(  # noqa: A001 (cel.compile is what it does)
         return Expression(checked, decl, optional_old=optional_old)
     except ProgramError as error:
         raise CompileError(expression, [Issue(-1, str(error))]) from None
+
+
+def _declared(schema: Mapping[str, Any], *, root: bool) -> Decl:
+    if not isinstance(schema, Mapping):
+        raise TypeError(f"a schema is a mapping, not {type(schema).__name__}")
+    try:
+        node = read_schema(schema)
+        decl = declare(node, root=root or node.embedded)
+    except (AttributeError, KeyError, TypeError, ValueError, RecursionError) as error:
+        raise ValueError(f"this is no structural schema: {error}") from error
+    if decl.type is None:
+        raise ValueError("expressions can see nothing of data with this schema: it has no type")
+    return decl
 
 
 def _plain(value: Any) -> Any:

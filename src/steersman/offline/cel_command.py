@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import argparse
+import base64
+import math
 import sys
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -11,6 +13,8 @@ from typing import Any
 import orjson
 
 from steersman import cel
+from steersman.api.kinds import builtin_kind
+from steersman.apimachinery.errors import ApiError
 from steersman.apimachinery.schema.pipeline import compile_schema
 from steersman.cel import CompileError, Evaluation, EvaluationError, Expression
 from steersman.offline.manifests import Manifest, Unusable, read_manifests
@@ -18,7 +22,7 @@ from steersman.offline.sources import read_texts
 
 USAGE_STATUS = 2
 Schema = Mapping[str, Any]
-_GROUP = "apiextensions.k8s.io/"
+_GROUP = "apiextensions.k8s.io"
 
 
 class _Wrong(Exception):
@@ -60,7 +64,7 @@ def run(options: argparse.Namespace) -> int:
         print(f"steersman cel: {error}", file=sys.stderr)
         return USAGE_STATUS
     if options.output == "json":
-        print(orjson.dumps([each.json() for each in results], option=orjson.OPT_INDENT_2, default=repr).decode())
+        print(orjson.dumps([each.json() for each in results], option=orjson.OPT_INDENT_2).decode())
     else:
         for each in results:
             each.print(named=len(results) > 1)
@@ -85,7 +89,7 @@ class _Result:
             out["type"] = self.expression.type
             out["estimatedCost"] = {"least": self.expression.least_cost, "most": self.expression.most_cost}
         if self.found is not None:
-            out |= {"value": self.found.value, "cost": self.found.cost}
+            out |= {"value": _json_value(self.found.value), "cost": self.found.cost}
         return out | ({"error": self.error} if self.error else {})
 
     def print(self, *, named: bool) -> None:
@@ -96,13 +100,28 @@ class _Result:
         if self.error:
             lines.append(("error", self.error.replace("\n", f"\n{indent}         ")))
         if self.found is not None:
-            lines.append(("result", orjson.dumps(self.found.value, default=repr).decode()))
+            lines.append(("result", orjson.dumps(_json_value(self.found.value)).decode()))
         if self.expression is not None:
             least, most = self.expression.least_cost, self.expression.most_cost
             spent = f"{self.found.cost}, " if self.found is not None else ""
             lines += [("type", self.expression.type), ("cost", f"{spent}estimated {least} to {most}")]
         for name, text in lines:
             print(f"{indent}{name + ':':<8} {text}")
+
+
+def _json_value(value: Any) -> Any:
+    """A value as CEL writes it as JSON, which knows neither bytes nor all numbers, and only texts as keys."""
+    if isinstance(value, dict):
+        return {key if isinstance(key, str) else str(key).lower(): _json_value(each) for key, each in value.items()}
+    if isinstance(value, list):
+        return list(map(_json_value, value))
+    if isinstance(value, bytes):
+        return base64.b64encode(value).decode()
+    if isinstance(value, float) and not math.isfinite(value):
+        return "NaN" if math.isnan(value) else "Infinity" if value > 0 else "-Infinity"
+    if isinstance(value, int) and not -(2**63) <= value < 2**64:
+        return float(value)
+    return value.encode("utf-8", "replace").decode() if isinstance(value, str) else value
 
 
 def _results(options: argparse.Namespace) -> Iterator[_Result]:
@@ -129,7 +148,13 @@ def _judge(
     if expression is None:
         return _Result(about, place, None, None, error)
     if manifest is None and expression.reads_self:
-        raise _Wrong("the expression reads self: name its object with -f")
+        raise _Wrong(
+            f"the expression reads self, and there is no object in {', '.join(options.file)}"
+            if options.file
+            else "the expression reads self: name its object with -f"
+        )
+    if before is None and expression.needs_old:
+        raise _Wrong("the expression reads oldSelf: name its object with --old")
     try:
         found = expression.evaluate(_part(obj, place), _part(before, place))
     except EvaluationError as failure:
@@ -169,11 +194,15 @@ def _definition(name: str) -> Mapping[str, Any]:
     found = [
         item.obj
         for item in _objects(name)
-        if item.kind == "CustomResourceDefinition" and item.api_version.startswith(_GROUP)
+        if item.kind == "CustomResourceDefinition" and item.api_version == f"{_GROUP}/v1"
     ]
     if len(found) != 1:
         raise _Wrong(f"--crd {name} holds {len(found)} CustomResourceDefinitions, and one is needed")
-    return found[0]
+    try:
+        definition, _ = builtin_kind(_GROUP, "v1", "CustomResourceDefinition").decode(found[0])
+    except ApiError as error:
+        raise _Wrong(f"--crd {name}: {error.message}") from None
+    return definition
 
 
 def _schema(crd: Mapping[str, Any], wanted: str | None, manifest: Manifest | None) -> Schema:
@@ -183,9 +212,8 @@ def _schema(crd: Mapping[str, Any], wanted: str | None, manifest: Manifest | Non
     if name is None and manifest is not None:
         group, _, name = manifest.api_version.rpartition("/")
         if group != spec.get("group"):
-            raise _Wrong(
-                f"{manifest.source}: {manifest.kind} is of the group {group}, the schema of {spec.get('group')}"
-            )
+            where = f"of {group}" if group else "of the core group"
+            raise _Wrong(f"{manifest.source}: {manifest.kind} is {where}, the schema of {spec.get('group')}")
     for version in versions:
         if version.get("name") == name or (name is None and version.get("storage")):
             schema = (version.get("schema") or {}).get("openAPIV3Schema")

@@ -155,7 +155,7 @@ def decode_documents(raw: bytes) -> Generator[Document, None, None]:
     except (yaml.YAMLError, RecursionError, ValueError) as error:
         mark = getattr(error, "problem_mark", None)
         line = mark.line + 1 if mark is not None else getattr(error, "line", 0)
-        problem = str(getattr(error, "problem", None) or error)
+        problem = str(getattr(error, "problem", None) or getattr(error, "reason", None) or error)
         raise YamlError(f"yaml: {_problem(error)}", problem, line) from None
 
 
