@@ -9,6 +9,8 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
+import re2
+
 from steersman._util.gotext import quote
 from steersman.apimachinery import field_errors as fe
 from steersman.apimachinery import names
@@ -17,6 +19,8 @@ from steersman.apimachinery.field_errors import FieldError
 MAX_ANNOTATIONS = 256 * 1024
 MAX_MANAGER = 128
 MAX_SUBRESOURCE = 256
+_HTTP_PATH = r"[A-Za-z0-9/\-._~%!$&'()*+,;=:]+"
+_http_path = re2.compile(_HTTP_PATH)
 STANDARD_FINALIZERS = frozenset({"kubernetes", "orphan", "foregroundDeletion"})
 
 _OWNER_FIELDS = ("apiVersion", "kind", "name", "uid", "controller", "blockOwnerDeletion")
@@ -278,3 +282,19 @@ def dedup_owner_references(meta: dict[str, Any], *, after_mutating_admission: bo
     meta["ownerReferences"] = kept
     template = _DUPLICATES_AFTER_ADMISSION if after_mutating_admission else _DUPLICATES
     return [template + ", ".join(repeated)]
+
+
+def domain_prefixed_path(text: str, path: str) -> list[FieldError]:
+    """What is wrong with a key such as `acme.io/foo` in the field `path`.
+
+    Source: apimachinery `pkg/util/validation/validation.go` (IsDomainPrefixedPath).
+    """
+    if not text:
+        return [fe.required(path)]
+    host, _, rest = text.partition("/")
+    if not host or not rest:
+        return [fe.invalid(path, text, 'must be a domain-prefixed path (such as "acme.io/foo")')]
+    errors = [fe.invalid(path, host, why) for why in names.dns1123_subdomain(host)]
+    if not _http_path.fullmatch(rest):
+        errors.append(fe.invalid(path, rest, names.regex_message("Invalid path", _HTTP_PATH)))
+    return errors

@@ -8,7 +8,7 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import logging
-from collections.abc import Callable, Collection
+from collections.abc import Awaitable, Callable, Collection
 from pathlib import Path
 from typing import Any
 
@@ -55,13 +55,17 @@ def decode_config(raw: bytes, kind: str, versions: Collection[str], table: TypeT
     return found
 
 
+class NotYetError(ConfigFileError):
+    """What a file says cannot be done now, but may be later."""
+
+
 class FollowedFile:
     """Reads a file again when it has changed: its bytes go to `apply`, whose ConfigFileError is logged.
 
     The file is looked at every second. One that cannot be read, or used, changes nothing.
     """
 
-    def __init__(self, path: Path, held: bytes, apply: Callable[[bytes], None]) -> None:
+    def __init__(self, path: Path, held: bytes, apply: Callable[[bytes], Awaitable[None]]) -> None:
         self._path = path
         self._held = held
         self._apply = apply
@@ -79,9 +83,9 @@ class FollowedFile:
     async def _run(self) -> None:
         while True:
             await asyncio.sleep(INTERVAL)
-            self.look()
+            await self.look()
 
-    def look(self) -> None:
+    async def look(self) -> None:
         """Apply the file's content if it is another than before."""
         try:
             raw = self._path.read_bytes()
@@ -90,10 +94,12 @@ class FollowedFile:
             return
         if raw == self._held:
             return
-        self._held = raw
+        before, self._held = self._held, raw
         try:
-            self._apply(raw)
+            await self._apply(raw)
         except ConfigFileError as error:
+            if isinstance(error, NotYetError):
+                self._held = before
             log.error("a configuration file was not reloaded", extra={"path": str(self._path), "why": str(error)})
         else:
             log.info("a configuration file was reloaded", extra={"path": str(self._path)})

@@ -18,8 +18,14 @@ from steersman.api.flowcontrol.fixed import LEVELS, SCHEMAS
 from steersman.apiserver.admission import Plugin, Validator
 from steersman.apiserver.admission.composition import Surroundings, compose
 from steersman.apiserver.admission.names import left_out
-from steersman.apiserver.authn.authenticator import Authenticator, BearerTokens, RequestAuthenticator
+from steersman.apiserver.authn.authenticator import (
+    Authenticator,
+    BearerTokens,
+    RemoteAuthenticator,
+    RequestAuthenticator,
+)
 from steersman.apiserver.authn.service_accounts import ServiceAccountConfig, ServiceAccountTokens
+from steersman.apiserver.authn.settings import TokenSettings
 from steersman.apiserver.authn.tokens import StaticTokens
 from steersman.apiserver.authn.user import UserInfo
 from steersman.apiserver.authn.x509 import ClientCertificates
@@ -27,12 +33,13 @@ from steersman.apiserver.authz.settings import RBAC, AuthorizerSettings
 from steersman.apiserver.bootstrap import bootstrap
 from steersman.apiserver.builtins import builtin_scopes
 from steersman.apiserver.catalog import Catalog
+from steersman.apiserver.config_files import FollowedFile
 from steersman.apiserver.core import Core
 from steersman.apiserver.crd.deferred import CustomResources
 from steersman.apiserver.filters.stack import Filters
 from steersman.apiserver.flowcontrol.fairness import Fairness
 from steersman.apiserver.flowcontrol.objects import Upkeep, scope_of
-from steersman.apiserver.identity import Identity, everything, permissions
+from steersman.apiserver.identity import Identity, Permissions, everything, permissions
 from steersman.apiserver.metrics import Metrics
 from steersman.apiserver.quota_charges import QuotaCharges, save_status
 from steersman.apiserver.registry import Registry
@@ -71,7 +78,8 @@ class ServerConfig:
     client_certificates: bool = False
     authorizers: Sequence[AuthorizerSettings] = RBAC
     authorization_file: tuple[Path, bytes] | None = None
-    anonymous: bool = True
+    anonymous: bool | tuple[str, ...] = True
+    token_settings: TokenSettings = field(default_factory=TokenSettings)
     insecure: bool = False
     enabled_plugins: frozenset[str] = frozenset()
     disabled_plugins: frozenset[str] = frozenset()
@@ -183,7 +191,9 @@ async def _compose(store: Store, config: ServerConfig) -> Core:
     )
     accounts = ServiceAccountTokens(config.service_accounts, find)
     static = [config.tokens] if config.tokens is not None else []
-    identity = Identity(BearerTokens([*static, accounts], accounts.audiences), accounts, permitted)
+    remote, followed = _remote(config, accounts, permitted)
+    tokens = BearerTokens([*static, accounts], accounts.audiences, remote)
+    identity = Identity(tokens, accounts, permitted, followed)
     registry = Registry(store, compose(around))
     core = Core(store, cache, registry, catalog, metrics, identity, webhooks, quota_charges=charges)
     core.checks["ping"] = lambda: None
@@ -196,6 +206,18 @@ def _fairness(core: Core, config: ServerConfig) -> Fairness | None:
     if not config.fairness or not seats:
         return None
     return Fairness(scope_of(core, SCHEMAS).cache, scope_of(core, LEVELS).cache, seats)
+
+
+def _remote(
+    config: ServerConfig, accounts: ServiceAccountTokens, permitted: Permissions
+) -> tuple[list[RemoteAuthenticator], list[FollowedFile]]:
+    """Those who are asked whose tokens are, which few servers have."""
+    if config.insecure or not config.token_settings.remote:
+        return [], []
+    from steersman.apiserver.authn.composition import remote_authenticators
+
+    issuers = config.service_accounts.issuers
+    return remote_authenticators(config.token_settings, accounts.audiences, issuers, permitted.caller)
 
 
 def _find(catalog: Catalog, resource: str, namespace: str, name: str) -> Object | None:

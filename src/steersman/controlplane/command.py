@@ -19,7 +19,13 @@ from steersman._util.logs import configure
 from steersman.apiserver.authn.tokens import StaticTokens, TokenFileError, parse_token_file
 from steersman.apiserver.authn.user import UserInfo
 from steersman.apiserver.server import ServerConfig
-from steersman.controlplane import admission_flags, audit_flags, authorization_flags, service_account_flags
+from steersman.controlplane import (
+    admission_flags,
+    audit_flags,
+    authentication_flags,
+    authorization_flags,
+    service_account_flags,
+)
 from steersman.controlplane.controller_names import chosen
 from steersman.controlplane.kubeconfig import write_kubeconfig
 from steersman.controlplane.plane import ControlPlane
@@ -66,7 +72,7 @@ def add_parser(commands: argparse._SubParsersAction[argparse.ArgumentParser]) ->
     add("--token-auth-file", metavar="FILE", help="static tokens, a CSV line each: token,user,uid,groups")
     service_account_flags.add_flags(parser, _boolean)
     audit_flags.add_flags(parser, _boolean)
-    add("--anonymous-auth", type=_boolean, default=True, metavar="BOOL", help="allow requests without credentials")
+    authentication_flags.add_flags(parser, _boolean)
     authorization_flags.add_flags(parser)
     admission_flags.add_flags(parser)
     add("--controllers", default="*", metavar="NAMES", help="controllers to run: *, names, or -name to leave one out")
@@ -164,7 +170,6 @@ def _config(options: argparse.Namespace, token: str) -> tuple[ServerConfig, byte
     config = ServerConfig(
         host=options.bind_address,
         port=options.secure_port,
-        anonymous=options.anonymous_auth,
         enabled_plugins=plugins.enabled,
         disabled_plugins=plugins.disabled,
         admission_plugins=plugins.own,
@@ -188,6 +193,11 @@ def _config(options: argparse.Namespace, token: str) -> tuple[ServerConfig, byte
     try:
         config.authorizers, config.authorization_file = authorization_flags.configuration(options)
         config.service_accounts = service_account_flags.configuration(options, _cert_dir(options))
+        own = config.service_accounts.issuers
+        config.token_settings, config.anonymous = authentication_flags.configuration(options, own)
+        if config.anonymous is True and any(each.mode == "AlwaysAllow" for each in config.authorizers):
+            log.warning("where everything is allowed nobody may be anonymous: --anonymous-auth is false")
+            config.anonymous = False
     except ValueError as error:
         raise UsageError(str(error)) from None
     return config, ca

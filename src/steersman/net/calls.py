@@ -54,6 +54,7 @@ class Reply:
     status: int
     content_type: str
     body: bytes
+    cache_control: str = ""
 
 
 class Caller:
@@ -143,7 +144,8 @@ class Caller:
             server_hostname=name,
             allow_redirects=redirects,
         ) as response:
-            return Reply(response.status, response.headers.get("Content-Type", ""), await _read(response))
+            kept = response.headers.get("Cache-Control", "")
+            return Reply(response.status, response.headers.get("Content-Type", ""), await _read(response), kept)
 
     def _opened(self) -> aiohttp.ClientSession:
         if self._session is None:

@@ -17,7 +17,8 @@ import re2
 from steersman._util.gotext import quote
 from steersman.apimachinery import field_errors as fe
 from steersman.apimachinery.errors import BadRequest, Forbidden
-from steersman.apimachinery.names import dns1123_label, dns1123_subdomain, regex_message
+from steersman.apimachinery.meta import domain_prefixed_path
+from steersman.apimachinery.names import dns1123_label, dns1123_subdomain
 from steersman.apiserver.authn.user import (
     ALL_AUTHENTICATED,
     ALL_UNAUTHENTICATED,
@@ -38,8 +39,6 @@ _USER, _UID, _GROUP, _EXTRA = (_PREFIX + part for part in ("user", "uid", "group
 _MANY = 4
 _MAX_REMEMBERED = 10_000
 _AUTHENTICATION = "authentication.k8s.io"
-_HTTP_PATH = r"[A-Za-z0-9/\-._~%!$&'()*+,;=:]+"
-_http_path = re2.compile(_HTTP_PATH)
 _bad_escape = re2.compile("%(?:[^0-9a-f]|[0-9a-f](?:[^0-9a-f]|$)|$)")
 
 
@@ -231,7 +230,7 @@ def _extra_problem(extra: Mapping[str, tuple[str, ...]]) -> str:
     for key, values in extra.items():
         if not key:
             return "impersonating the empty string key in extra is not allowed"
-        if errors := _domain_prefixed_path(key):
+        if errors := domain_prefixed_path(key, "extra.key"):
             return f"impersonating an invalid key in extra is not allowed: {fe.aggregate(errors)}"
         if key != key.lower():
             return f"impersonating a non-lowercase key in extra is not allowed: {quote(key)}"
@@ -240,18 +239,6 @@ def _extra_problem(extra: Mapping[str, tuple[str, ...]]) -> str:
         if "" in values:
             return "impersonating the empty string value in extra is not allowed"
     return ""
-
-
-def _domain_prefixed_path(text: str) -> list[fe.FieldError]:
-    """Source: apimachinery `pkg/util/validation/validation.go` (IsDomainPrefixedPath)."""
-    field = "extra.key"
-    host, _, path = text.partition("/")
-    if not host or not path:
-        return [fe.invalid(field, text, 'must be a domain-prefixed path (such as "acme.io/foo")')]
-    errors = [fe.invalid(field, host, why) for why in dns1123_subdomain(host)]
-    if not _http_path.fullmatch(path):
-        errors.append(fe.invalid(field, path, regex_message("Invalid path", _HTTP_PATH)))
-    return errors
 
 
 def _effective(mode: _Mode, wanted: UserInfo) -> UserInfo:

@@ -56,7 +56,7 @@ def _modes(union: Union) -> frozenset[str]:
     return frozenset(names[member.name] for member in union.members if member.name in names)
 
 
-def _reload(union: Union, rbac: RbacAuthorizer, caller: Caller, required: frozenset[str], raw: bytes) -> None:
+async def _reload(union: Union, rbac: RbacAuthorizer, caller: Caller, required: frozenset[str], raw: bytes) -> None:
     from steersman.apiserver.authz.configuration import read_configuration
 
     union.replace(members(read_configuration(raw, required), rbac, caller))

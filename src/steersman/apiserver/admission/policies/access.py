@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from functools import partial
 
 from steersman.apimachinery import field_errors as fe
 from steersman.apimachinery.errors import invalid
@@ -19,6 +20,7 @@ from steersman.apiserver.aside import patiently
 from steersman.apiserver.authn.user import UserInfo
 from steersman.apiserver.authz import attributes as authz
 from steersman.apiserver.authz.escalation import may_do_everything
+from steersman.apiserver.authz.waiting import settle
 from steersman.apiserver.catalog import Catalog
 from steersman.apiserver.strategy import Object
 from steersman.apiserver.watchcache import ResourceCache
@@ -68,12 +70,12 @@ class ParameterAccess:
             field, needed = "paramRef", self._for_binding(obj, attributes.old, _BINDINGS[scope.resource])
         else:
             return
-        if needed is None or self._may(attributes.user, needed) or await _is_invalid(attributes, obj):
+        if needed is None or await self._may(attributes.user, needed) or await _is_invalid(attributes, obj):
             return
         error = fe.forbidden(f"spec.{field}", needed.why.replace("%", _shown(attributes.user)))
         raise invalid(scope.group, scope.kind, obj["metadata"].get("name") or attributes.name, [error])
 
-    def _may(self, user: UserInfo, needed: _Needed) -> bool:
+    async def _may(self, user: UserInfo, needed: _Needed) -> bool:
         asked = authz.Attributes(
             user,
             needed.verb,
@@ -83,7 +85,7 @@ class ParameterAccess:
             namespace=needed.namespace,
             name=needed.name,
         )
-        return self._authorizer.authorize(asked).allowed
+        return (await settle(partial(self._authorizer.authorize, asked))).allowed
 
     def _for_policy(self, policy: Object, old: Object | None) -> _Needed | None:
         kind = _spec(policy).get("paramKind")

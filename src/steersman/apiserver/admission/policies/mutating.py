@@ -6,6 +6,7 @@ Source: apiserver `pkg/admission/plugin/policy/mutating/{dispatcher,reinvocation
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from functools import partial
 
 from steersman._util.gotext import quote
 from steersman.api.admissionregistration.mutating import Mutation, MutationError, Mutator
@@ -26,6 +27,7 @@ from steersman.apiserver.admission.policies.dispatch import (
 )
 from steersman.apiserver.admission.policies.source import Binding, Policy, PolicySource
 from steersman.apiserver.admission.versions import convert
+from steersman.apiserver.authz.waiting import settle
 from steersman.apiserver.scope import ResourceScope
 from steersman.apiserver.strategy import Object
 
@@ -108,7 +110,8 @@ class _Round:
 
     async def _invoke(self, invocation: Invocation[Mutator], params: Object | None, namespace: Object | None) -> None:
         policy, mutator = invocation.policy, invocation.policy.compiled
-        outcome = mutator.conditions.match(await self._variables(invocation.scope, params, namespace))
+        variables = await self._variables(invocation.scope, params, namespace)
+        outcome = await settle(partial(mutator.conditions.match, variables))
         if outcome.error:
             self._failed(policy, invocation.binding, outcome.error)
         if not outcome.matches:
@@ -150,7 +153,7 @@ class _Round:
         attributes = self._attributes
         form: Form = attributes.rules if attributes.kind is not None else scope.strategy
         variables = await self._variables(scope, params, namespace)
-        made = mutation.made(variables, _view(attributes, form))
+        made = await settle(partial(mutation.made, variables, _view(attributes, form)))
         _check_way_back(attributes, scope)
         self._changed = True
         if made is variables.object:

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
+from functools import partial
 
 from steersman.api.admissionregistration.judging import Decision, Judge, Verdict
 from steersman.apimachinery.codec import json as codec
@@ -22,6 +23,7 @@ from steersman.apiserver.admission.policies.dispatch import (
     versioned,
 )
 from steersman.apiserver.admission.policies.source import Binding, PolicySource
+from steersman.apiserver.authz.waiting import settle
 
 _CODES = {"Forbidden": 403, "Unauthorized": 401, "RequestEntityTooLarge": 413}
 _FAILURES = "validation.policy.admission.k8s.io/validation_failure"
@@ -101,7 +103,8 @@ class ValidatingPolicies:
                 namespace=namespace,
                 params=params,
             )
-            _apply(policy.name, binding, policy.compiled.judge(variables), attributes, findings)
+            verdict = await settle(partial(policy.compiled.judge, variables))
+            _apply(policy.name, binding, verdict, attributes, findings)
 
 
 def _apply(policy: str, binding: Binding, verdict: Verdict, attributes: Attributes, findings: _Findings) -> None:
