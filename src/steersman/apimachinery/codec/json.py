@@ -187,6 +187,12 @@ def encode(value: Any) -> bytes:
     return _dump(_with_go_floats(value)) if _FLOAT.search(text) else text
 
 
+def indented(text: bytes) -> bytes:
+    """A JSON text that was written here, for people to read: as Go's json.MarshalIndent makes it, with two blanks."""
+    value = orjson.loads(text)
+    return orjson.dumps(_with_go_floats(value) if _FLOAT.search(text) else value, option=orjson.OPT_INDENT_2)
+
+
 def encode_object(obj: dict[str, Any]) -> bytes:
     """The canonical bytes of an API object, without its resourceVersion: what the store keeps."""
     metadata = obj["metadata"]

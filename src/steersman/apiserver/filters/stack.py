@@ -36,6 +36,7 @@ from steersman.apiserver.core import Core
 from steersman.apiserver.dispatch import dispatch
 from steersman.apiserver.endpoints import answers
 from steersman.apiserver.exchange import Answer, Exchange
+from steersman.apiserver.filters.presenting import presented
 from steersman.apiserver.flowcontrol.fairness import Fairness, Rejected
 from steersman.apiserver.flowcontrol.levels import Waiter
 from steersman.apiserver.metrics import path_labels, request_labels
@@ -99,6 +100,7 @@ class Filters:
             answer = self._failure(x, InternalError(f"Internal error occurred: {error}"))
         if self.auditor is not None:
             await self._audited(self.auditor, x, answer, failed)
+        answer = await presented(x, answer)
         headers = [*answer.headers, ("Audit-Id", x.audit_id), *x.headers]
         headers.extend(("Warning", warning_header(text)) for text in dict.fromkeys(x.warnings))
         answer.headers = headers
