@@ -53,7 +53,7 @@ async def kubeconfig(apiserver: Any) -> str:
 def test_all_blocks_are_known() -> None:
     """A block of another kind needs a test here."""
     assert {language for language, _ in BLOCKS} == {"console", "text", "sh", "python"}
-    assert (len(PROGRAMS), len(TESTS)) == (len(EXPECTED), 1)
+    assert (len(PROGRAMS), len(TESTS)) == (len(EXPECTED), 2)
 
 
 @pytest.mark.parametrize("word", EXPECTED)

@@ -1,3 +1,6 @@
+import math
+from fractions import Fraction
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -89,3 +92,37 @@ def test_order_is_total(first, second):
     assert (one < other) + (one == other) + (one > other) == 1
     if one == other:
         assert hash(one) == hash(other)
+
+
+def _quantities():
+    digits = st.integers(min_value=-(10**9), max_value=10**9)
+    return st.builds(lambda number, suffix: quantity.parse(f"{number}{suffix}"), digits, st.sampled_from(SUFFIXES))
+
+
+SUFFIXES = ["n", "u", "m", "", "k", "M", "G", "Ki", "Mi", "Gi", "e3"]
+
+
+def _value(amount):
+    return Fraction(amount.unscaled) * Fraction(10) ** amount.scale
+
+
+@given(_quantities(), _quantities(), st.sampled_from([0, -3]))
+def test_sums_differences_and_rounding_are_exact(left, right, scale):
+    assert _value(left + right) == _value(left) + _value(right)
+    assert _value(left - right) == _value(left) - _value(right)
+    assert left.rounded_up(scale) == math.ceil(_value(left) / Fraction(10) ** scale)
+
+
+@pytest.mark.parametrize(
+    ("left", "right", "total"),
+    [
+        ("1Gi", "1Gi", "2Gi"),
+        ("512Mi", "1G", "1536870912"),
+        ("1G", "512Mi", "1536870912"),
+        ("0", "1Gi", "1Gi"),
+        ("1500m", "500m", "2"),
+        ("1", "1e3", "1001"),
+    ],
+)
+def test_a_sum_has_the_format_of_its_first_part(left, right, total):
+    assert str(quantity.parse(left) + quantity.parse(right)) == total

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Protocol
 from steersman._util.tasks import end
 from steersman.apiserver.authn.user import UserInfo
 from steersman.apiserver.server import APIServer
-from steersman.controlplane.controller_names import CONTROLLERS
+from steersman.controlplane.controller_names import CONTROLLERS, chosen
 
 if TYPE_CHECKING:
     from steersman.client.client import Client
@@ -27,7 +27,7 @@ class Controller(Protocol):
 
 
 class Controllers:
-    """Runs the controllers of the given names (None: all); one that fails is started again.
+    """Runs the controllers of the given names (None: all; `*` and `-name` count); one that fails is started again.
 
     `root_ca` is the certificate (PEM) that clients verify the server with; without it, none is published. With
     `hollow_workloads` Deployments, Jobs, Pods and the like progress, too, although nothing runs.
@@ -44,7 +44,7 @@ class Controllers:
         self._server = server
         self._hollow_workloads = hollow_workloads
         self._root_ca = root_ca
-        self._names = CONTROLLERS if names is None else tuple(names)
+        self._names = CONTROLLERS if names is None else chosen(",".join(names))
         self._task: asyncio.Task[None] | None = None
 
     def start(self) -> None:
