@@ -8,6 +8,7 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import logging
+import math
 import time
 from collections.abc import Callable, Sequence
 from datetime import UTC, datetime
@@ -17,6 +18,7 @@ import re2
 
 from steersman._util.gotext import quote
 from steersman.apimachinery.errors import Unauthorized
+from steersman.apimachinery.go_values import json_kind
 from steersman.apiserver.authn.jws import Key, Token, any_verifies, parse, read_keys
 from steersman.apiserver.authn.jwt_settings import JwtSettings
 from steersman.apiserver.authn.jwt_user import user_of
@@ -32,6 +34,7 @@ LEEWAY = 60.0
 _TIMEOUT = 30.0
 _EARLY = 30.0
 """Keys are fetched again this many seconds before they expire."""
+_TEXTS = ("iss", "sub", "nonce", "at_hash")
 _GOOGLE, _GOOGLE_SHORT = "https://accounts.google.com", "accounts.google.com"
 _max_age = re2.compile(r"(?i)(?:^|[,\s])max-age=([0-9]{1,9})")
 _uncached = re2.compile(r"(?i)\bno-store\b|\bno-cache\b")
@@ -88,6 +91,7 @@ class Issuer:
             why = f"oidc: id token signed with unsupported algorithm, expected {listed} got {quote(token.algorithm)}"
             raise Unauthorized(why)
         await self._verify_signature(token)
+        _check_types(token)
         self._check_audience(token)
         self._check_times(token)
 
@@ -237,11 +241,31 @@ def _retrieved(task: asyncio.Task[None]) -> None:
         task.exception()
 
 
+def _check_types(token: Token) -> None:
+    """The registered claims are texts. Raises Unauthorized."""
+    for name in _TEXTS:
+        value = token.claims.get(name)
+        if value is not None and not isinstance(value, str):
+            why = f"json: cannot unmarshal {json_kind(value)} into Go struct field idToken.{name} of type string"
+            raise Unauthorized(f"oidc: failed to unmarshal claims: {why}")
+
+
 def _seconds(token: Token, name: str) -> float | None:
+    """A time, which may be a number in a text. Raises Unauthorized."""
     value = token.claims.get(name)
-    if isinstance(value, bool) or not isinstance(value, int | float):
+    if value is None:
         return None
-    return float(value)
+    try:
+        if (
+            isinstance(value, str | int | float)
+            and not isinstance(value, bool)
+            and math.isfinite(value := float(value))
+        ):
+            return value
+    except (ValueError, OverflowError):
+        pass
+    why = f"json: cannot unmarshal {json_kind(value)} into Go value of type json.Number"
+    raise Unauthorized(f"oidc: failed to unmarshal claims: {why}")
 
 
 def _lifetime(cache_control: str) -> float:

@@ -67,6 +67,9 @@ class WebhookAuthorizer:
         return Decision(False, denied=self._rules.denies, error=why)
 
     async def _ask(self, attributes: Attributes, spec: dict[str, Any], key: bytes) -> Decision:
+        if self._reviewer.version == "v1beta1":
+            # The groups have another name there.
+            spec = {{"groups": "group"}.get(part, part): value for part, value in spec.items()}
         try:
             status = await self._reviewer.review(spec, {"allowed": False})
         except ReviewError as error:

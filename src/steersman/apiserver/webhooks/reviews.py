@@ -41,7 +41,8 @@ class Reviewer:
     ) -> None:
         self._caller = caller
         self._service = service
-        self._group, self._version, self._kind = group, version, kind
+        self.version = version
+        self._group, self._kind = group, kind
         self._timeout = timeout
 
     async def review(self, spec: Object, status: Object) -> Object:
@@ -61,7 +62,7 @@ class Reviewer:
         raise AssertionError("unreachable")
 
     async def _once(self, spec: Object, status: Object) -> Object:
-        api_version = f"{self._group}/{self._version}"
+        api_version = f"{self._group}/{self.version}"
         review = {"kind": self._kind, "apiVersion": api_version, "metadata": {}, "spec": spec, "status": status}
         url = self._service.url
         try:
@@ -80,7 +81,7 @@ class Reviewer:
             message = describe(reply.status, reply.content_type, reply.body)
             raise ReviewError(message, again=reply.status in _AGAIN)
         try:
-            answer = decode(reply.body, self._group, self._version, self._kind, ("v1", "v1beta1"))
+            answer = decode(reply.body, self._group, self.version, self._kind, ("v1", "v1beta1"))
         except AnswerError as error:
             raise ReviewError(str(error)) from None
         found = answer.get("status")
