@@ -6,9 +6,10 @@ Source: apiserver `pkg/endpoints/request/requestinfo.go`.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from urllib.parse import parse_qs, unquote
+from urllib.parse import unquote, unquote_plus
 
 _VERBS = {"POST": "create", "GET": "get", "HEAD": "get", "PUT": "update", "PATCH": "patch", "DELETE": "delete"}
+_HEX_DIGITS = frozenset("0123456789abcdefABCDEF")
 _NAMESPACE_SUBRESOURCES = frozenset({"status", "finalize"})
 
 
@@ -42,14 +43,32 @@ class RequestInfo:
         return values is not None and values[0].lower() not in ("false", "0")
 
 
+def parse_query(raw: str) -> dict[str, list[str]]:
+    """Every value of every key of a query. Pairs with a semicolon or a wrong escape do not count.
+
+    Source: Go `src/net/url/url.go` (ParseQuery).
+    """
+    found: dict[str, list[str]] = {}
+    for pair in raw.split("&"):
+        if not pair or ";" in pair or ("%" in pair and _wrong_escape(pair)):
+            continue
+        key, _, value = pair.partition("=")
+        found.setdefault(unquote_plus(key), []).append(unquote_plus(value))
+    return found
+
+
+def _wrong_escape(text: str) -> bool:
+    return any(len(part) < 2 or not _HEX_DIGITS.issuperset(part[:2]) for part in text.split("%")[1:])
+
+
 def parse_request(method: str, raw_path: str, raw_query: str) -> RequestInfo:
     """RequestInfo of a request; `raw_path` and `raw_query` are percent-encoded as they came."""
-    query = parse_qs(raw_query, keep_blank_values=True) if raw_query else {}
+    query = parse_query(raw_query) if raw_query else {}
     path = unquote(raw_path) if "%" in raw_path else raw_path
     info = RequestInfo(method, path, query)
     info.verb = method.lower()
-    # An escaped slash separates like any other; two slashes stay two, and nothing is served there.
-    segments = path[1:].removesuffix("/").split("/")
+    # An escaped slash separates like any other. Slashes around the path mean nothing for who may do what.
+    segments = path.strip("/").split("/")
     if segments[0] == "api" and len(segments) >= 3:
         info.version = segments[1]
         rest = segments[2:]

@@ -46,6 +46,8 @@ async def dispatch(core: Core, x: Exchange) -> Answer:
 
 async def _dispatch(core: Core, x: Exchange) -> Answer:
     info = x.info
+    if info.path[:1] != "/" or info.path[:2] == "//":
+        return answers.page_not_found()
     if not info.is_resource:
         return await _path(core, x)
     if not info.group and info.path.startswith("/apis"):
@@ -56,6 +58,8 @@ async def _dispatch(core: Core, x: Exchange) -> Answer:
             raise no_such_resource()
         return answers.page_not_found()
     x.scope = scope
+    if info.verb == "proxy":
+        raise no_such_resource()
     if not scope.stored:
         return await _review(core, scope, x)
     if scope.deprecation:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import deque
 from collections.abc import Sequence
+from string import ascii_letters, digits
 from typing import Any
 from urllib.parse import urlsplit
 
@@ -25,6 +26,8 @@ _MAX_NAMES = 512
 # Headers that say something about the connection, or more about the body than its length.
 _SPECIAL = frozenset({"connection", "expect", "transfer-encoding", "upgrade"})
 _TEXT = (("Content-Type", "text/plain; charset=utf-8"),)
+# What a Host header may have (Go's golang.org/x/net/http/httpguts, ValidHostHeader).
+_HOST = frozenset(f"{ascii_letters}{digits}!$%&()*+,-.:;=[']_~")
 _OVERHEAD = 64 * 1024
 _MAX_REMEMBERED = 16 * 1024
 
@@ -57,6 +60,7 @@ class RequestReader:
         "_time",
         "_upgrade",
         "_url",
+        "_whole",
         "context",
         "fresh",
         "peer",
@@ -81,6 +85,7 @@ class RequestReader:
         self.peer_certificate: bytes | None = None
         self.received = 0  # bytes of the unfinished head or body that came after the read in which it began
         self._reading = 0
+        self._whole = False  # the read begins with a request
         self._new_parser()
         self._upgrade: list[tuple[bytes, bytes]] = []
         self._time = context.loop.time
@@ -98,6 +103,7 @@ class RequestReader:
         if self.phase == DONE:
             return
         self._reading = len(data)
+        self._whole = self.phase == WAITING
         try:
             self._feed_parser(data)
         except (httptools.HttpParserError, httptools.HttpParserUpgrade) as error:
@@ -170,7 +176,9 @@ class RequestReader:
     def on_message_begin(self) -> None:
         if self.phase != DONE:
             self.phase = HEAD
-            self.received = -self._reading  # what shares a read with its forerunner is not counted
+            # What shares a read with its forerunner is not counted.
+            self.received = 0 if self._whole else -self._reading
+            self._whole = False
             self.since = self.context.tick
             self._url = b""
             self._pairs = []
@@ -187,6 +195,8 @@ class RequestReader:
         pairs = self._pairs
         self._pairs = []  # trailers come to the same callback: they must not become headers
         try:
+            if self.received + self._reading > self.context.limits.max_head:
+                self._check_head(pairs)
             # Most requests of a connection repeat the headers of the one before.
             if pairs == self._plain_pairs and self._parser.should_keep_alive():
                 headers = self._plain_headers
@@ -204,6 +214,12 @@ class RequestReader:
             self._begin(pairs, headers, plain)
         except Refused as refused:
             self._refuse(refused)
+
+    def _check_head(self, pairs: Sequence[tuple[bytes, bytes]]) -> None:
+        """Refuse a head that is too large; what was read may have had more than the head."""
+        size = len(self._url) + sum(len(name) + len(value) for name, value in pairs)
+        if size > self.context.limits.max_head:
+            raise Refused(431, "431 Request Header Fields Too Large")
 
     def _begin(self, pairs: list[tuple[bytes, bytes]], headers: dict[str, str], plain: bool) -> None:
         raw_method = self._parser.get_method()
@@ -244,8 +260,11 @@ class RequestReader:
             if version not in ("1.1", "1.0"):
                 raise Refused(505, "505 HTTP Version Not Supported")
             mode = (KEEP_ALIVE if keep else CLOSE) | (HTTP_10 if version == "1.0" else 0)
-        if "host" not in headers and not mode & HTTP_10:
-            raise Refused(400, "400 Bad Request: missing required Host header")
+        if "host" not in headers:
+            if not mode & HTTP_10:
+                raise Refused(400, "400 Bad Request: missing required Host header")
+        elif not _HOST.issuperset(headers["host"]):
+            raise Refused(400, "400 Bad Request: malformed Host header")
         return mode
 
     def on_body(self, part: bytes) -> None:
@@ -338,7 +357,7 @@ def _other_target(text: str) -> str:
         parts = urlsplit("")
     if not parts.netloc:
         raise Refused(400, "400 Bad Request: invalid request target")
-    return f"{parts.path or '/'}?{parts.query}"
+    return f"{parts.path}?{parts.query}"
 
 
 def _is_escaped(path: str) -> bool:
