@@ -79,7 +79,7 @@ class BearerTokens:
         remote: Sequence[RemoteAuthenticator] = (),
     ) -> None:
         self._authenticators = tuple(authenticators)
-        self._remote = tuple(remote)
+        self.remote = tuple(remote)
         self.audiences = tuple(audiences)
 
     async def authenticate(self, request: Request) -> UserInfo | None:
@@ -100,7 +100,7 @@ class BearerTokens:
                 continue
             if user is not None:
                 return user
-        for remote in self._remote:
+        for remote in self.remote:
             try:
                 found = await remote.authenticate_for(token, self.audiences)
             except Unauthorized as error:
@@ -120,7 +120,7 @@ class BearerTokens:
         asked: list[Callable[..., Awaitable[Any]]] = [
             partial(self._review_locally, each) for each in self._authenticators
         ]
-        asked += [each.authenticate_for for each in self._remote]
+        asked += [each.authenticate_for for each in self.remote]
         for ask in asked:
             try:
                 found = await ask(token, wanted)
@@ -132,7 +132,7 @@ class BearerTokens:
         raise Unauthorized(f"[{', '.join((_INVALID, *said))}]" if said else _INVALID)
 
     async def close(self) -> None:
-        for remote in self._remote:
+        for remote in self.remote:
             await remote.close()
 
     async def _review_locally(
