@@ -12,7 +12,8 @@ from .wire import Answer, Ask
 
 THIS_RUN = re.compile(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\dZ")
 PAST = re.compile(r"20(?:0\d|1\d|2[0-4])-")
-DUPLICATE_PORT = "duplicate port "  # a warning that is not given here
+PATCHED = re.compile(r"Invalid value: .*[\"}\]]: (?=\S)", re.DOTALL)  # what a patch made, with all that is of the run
+POD_WARNING = re.compile(r'"spec\.template\.spec\.')  # of names and ports; some are not given here
 SEVERAL = re.compile(r"(?<=errors:\n).*", re.DOTALL)
 
 
@@ -26,12 +27,14 @@ def comparable(answer: Answer) -> Answer:
     body = answer.body
     if isinstance(body, dict) and body.get("kind") == "Status" and isinstance(body.get("message"), str):
         body = {**body, "message": SEVERAL.sub(lambda found: "\n".join(sorted(found[0].split("\n"))), body["message"])}
+        if " is invalid: patch: " in body["message"]:
+            body = {**body, "message": PATCHED.sub("", body["message"]), "details": {}}
         if body.get("reason") == "Conflict" and (body.get("details") or {}).get("causes"):
             causes = sorted(body["details"]["causes"], key=write)
             body["details"] = {**body["details"], "causes": causes}
     elif isinstance(body, dict) and isinstance(body.get("metadata"), dict):
         body = {**body, "metadata": _metadata(body["metadata"])}
-    warnings = tuple(each for each in answer.warnings if DUPLICATE_PORT not in each)
+    warnings = tuple(each for each in answer.warnings if not POD_WARNING.search(each))
     return replace(answer, body=body, warnings=warnings)
 
 
@@ -62,7 +65,8 @@ def _in_order(answer: Answer) -> Answer:
     answer = comparable(answer)
     meta = answer.body["metadata"]
     entries = sorted(meta.get("managedFields") or (), key=lambda each: json.dumps({**each, "time": ""}, sort_keys=True))
-    return replace(answer, body={**answer.body, "metadata": {**meta, "managedFields": entries}})
+    meta = {**meta, "managedFields": entries, "resourceVersion": ""}
+    return replace(answer, body={**answer.body, "metadata": meta})
 
 
 def _present_times(body: dict[str, Any]) -> set[str]:

@@ -204,7 +204,7 @@ class Steps:
     def _applied(self, config: Object, manager: str, under: str) -> Ask:
         if self.kind.custom and isinstance(config.get("metadata"), dict) and not self.chance(0.02):
             config = {**config, "metadata": {key: each for key, each in config["metadata"].items() if each}}
-        if self.chance(0.04):
+        if self.chance(0.04) and manager != "kubectl":  # whose annotation would show the version
             config = {**config, "metadata": {**(config.get("metadata") or {}), "resourceVersion": self._a_version()}}
         if self.odd and self.chance(0.15):
             config = self._spoilt(config)
@@ -223,7 +223,7 @@ class Steps:
             {"kind": None},
             {"apiVersion": "v9"},
             {"apiVersion": self.kind.api_version("v7")},
-            {"metadata": {**meta, "managedFields": self.rng.choice(([], None, [{}], self._some_entries()))}},
+            {"metadata": {**meta, "managedFields": self.rng.choice(([], [{}], self._some_entries()))}},
             {"metadata": {**meta, "name": "other"}},
             {"metadata": {**meta, "namespace": "other"}},
             {"metadata": {**meta, "uid": self.rng.choice((UID_OF.format(self.subject), "u"))}},
@@ -443,6 +443,8 @@ class Steps:
             }
         if draw < 0.9:
             return {"op": "remove", "path": path or "/data"}
+        if path.count("/") < 3 and path.startswith("/metadata"):  # what is the servers' own has no place elsewhere
+            path = "/spec"
         return {"op": self.rng.choice(("copy", "move")), "from": path, "path": f"{path.rpartition('/')[0]}/b"}
 
     def _entry_operation(self) -> Object:

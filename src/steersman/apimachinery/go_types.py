@@ -17,7 +17,6 @@ from steersman.apimachinery.go_values import (
     CUSTOM,
     Convert,
     DecodeError,
-    Mismatch,
     Outcome,
     Place,
     canonical_base64,
@@ -47,7 +46,7 @@ class Codec:
         return not value
 
     def refuse(self, value: Any, place: Place | None, out: Outcome) -> Any:
-        out.mismatch(json_kind(value), place, self.go_name)
+        out.mismatch(json_kind(value), place, self.go_name, "float64" if isinstance(value, float) else "")
         return self.zero
 
 
@@ -59,7 +58,7 @@ class StringCodec(Codec):
         return value if isinstance(value, str) else self.refuse(value, place, out)
 
     def refuse(self, value: Any, place: Place | None, out: Outcome) -> Any:
-        out.mismatch(json_kind(value), place, self.go_name, "string")
+        out.mismatch(json_kind(value), place, self.go_name, go_kind="string")
         return self.zero
 
 
@@ -378,7 +377,7 @@ class TypeTable:
             if inner is None or place is None:
                 raise
             struct, fields = place.go_fields()
-            raise Mismatch(inner.what, struct, fields + inner.fields, inner.go_type).error() from None
+            raise inner._replace(struct=struct, fields=fields + inner.fields).error() from None
 
 
 def go_name(expression: str) -> str:

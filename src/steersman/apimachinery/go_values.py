@@ -30,8 +30,8 @@ class DecodeError(ValueError):
 class Mismatch(NamedTuple):
     """Go's UnmarshalTypeError: `what` stood where a `go_type` was due, in `fields` of the innermost `struct`.
 
-    `own_decoder`: found by a type that decodes itself, as a part of it. `go_kind`: what a named
-    text is.
+    `own_decoder`: found by a type that decodes itself, as a part of it. `given` is what
+    stood there in Go, if `what` does not tell; `go_kind` what the type is, if its name does not tell.
     """
 
     what: str
@@ -39,6 +39,7 @@ class Mismatch(NamedTuple):
     fields: tuple[str, ...]
     go_type: str
     own_decoder: bool = False
+    given: str = ""
     go_kind: str = ""
 
     def error(self) -> DecodeError:
@@ -89,9 +90,9 @@ class Outcome:
         self.unknown: list[str] = []
         self.drop_empty = drop_empty
 
-    def mismatch(self, what: str, place: Place | None, go_type: str, go_kind: str = "") -> None:
+    def mismatch(self, what: str, place: Place | None, go_type: str, given: str = "", go_kind: str = "") -> None:
         if self.error is None:
-            self.error = mismatch(what, place, go_type, go_kind=go_kind)
+            self.error = mismatch(what, place, go_type, given=given, go_kind=go_kind)
 
     def unknown_field(self, name: str, place: Place | None) -> None:
         path = f"{place.strict_path()}.{name}" if place else name
@@ -100,11 +101,11 @@ class Outcome:
 
 
 def mismatch(
-    what: str, place: Place | None, go_type: str, *, own_decoder: bool = False, go_kind: str = ""
+    what: str, place: Place | None, go_type: str, *, own_decoder: bool = False, given: str = "", go_kind: str = ""
 ) -> DecodeError:
     """Go's UnmarshalTypeError."""
     struct, fields = place.go_fields() if place else ("", ())
-    return Mismatch(what, struct, fields, go_type, own_decoder, go_kind).error()
+    return Mismatch(what, struct, fields, go_type, own_decoder, given, go_kind).error()
 
 
 def cannot_be_handled(kind: str, version: str, why: str, *, given: str = "") -> BadRequest:

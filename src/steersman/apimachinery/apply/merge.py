@@ -17,6 +17,9 @@ from steersman.apimachinery.apply.fieldset import FieldSet, Node, canonical, ins
 from steersman.apimachinery.apply.path import SELF
 from steersman.apimachinery.apply.typed import Atom, ListAtom, MapAtom, TypeView
 
+_UNADDRESSED = paths.index(-1)
+"""An item that has lost its keys: upstream's empty path element. The list has a member then, though no known one."""
+
 
 def fields_of(view: TypeView, obj: dict[str, Any]) -> FieldSet:
     """The fields that an object sets: leaves, empty maps, items of lists and keys of maps; not structs with fields."""
@@ -54,6 +57,7 @@ class _Fields:
         times = Counter(elements)
         for element, item in zip(elements, value, strict=True):
             if element is None:
+                insert(self.tree, [*path, _UNADDRESSED])
                 continue
             below = [*path, element]
             if times[element] == 1:

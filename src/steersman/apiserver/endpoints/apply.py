@@ -41,10 +41,10 @@ async def apply(
     uid = meta.get("uid") if isinstance(meta, dict) else None
 
     def change(old: Object | None) -> Object:
+        merged = strategy.apply(old, config, ctx.writer, ctx.now, force=bool(options.force))
         if old is None and uid:
             why = f"uid mismatch: the provided object specified uid {uid}, and no existing object was found"
             raise conflict(scope.group, scope.resource, info.name, why)
-        merged = strategy.apply(old, config, ctx.writer, ctx.now, force=bool(options.force))
         x.warnings += [text for text in duplicates if text not in x.warnings]
         rest.match_namespace(merged["metadata"], info.namespace, namespaced=scope.namespaced)
         rest.match_name(merged["metadata"], info.name)

@@ -44,7 +44,7 @@ def conversion_error(error: DecodeError) -> str:
     if wrong.own_decoder:
         return f"json: cannot unmarshal {wrong.what} into Go value of type {wrong.go_type}"
     what, _, number = wrong.what.partition(" ")
-    kind = "float64" if "." in number else _GO_KINDS[what]
+    kind = wrong.given or ("float64" if "." in number else _GO_KINDS[what])
     due = wrong.go_kind or wrong.go_type
     if due.startswith("[]"):
         return f"cannot restore slice from {kind}"
