@@ -69,13 +69,15 @@ class UsageError(Exception):
 def _load(path: Path) -> ModuleType:
     if not path.is_file():
         raise UsageError(f"{path} is not a file")
-    spec = importlib.util.spec_from_file_location(path.stem, path)
+    # operator.py is a good name for an operator, and the name of a module of Python's.
+    name = path.stem if path.stem not in sys.modules and path.stem not in sys.stdlib_module_names else "steersman_main"
+    spec = importlib.util.spec_from_file_location(name, path)
     if spec is None or spec.loader is None:
         raise UsageError(f"{path} is not a Python file: its name must end in .py")
     module = importlib.util.module_from_spec(spec)
-    # As for `python FILE`: what lies beside it can be imported, and pydantic finds the module of its classes.
-    sys.path.insert(0, str(path.resolve().parent))
-    sys.modules[path.stem] = module
+    # What lies beside it can be imported, and pydantic finds the module of its classes.
+    sys.path.append(str(path.resolve().parent))
+    sys.modules[name] = module
     spec.loader.exec_module(module)
     return module
 
