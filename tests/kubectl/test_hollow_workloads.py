@@ -69,6 +69,26 @@ async def test_a_deployment_rolls_out_on_and_back(kubectl: Kubectl) -> None:
     await kubectl(f"delete deployment/web {WAIT}")
 
 
+async def test_a_deployment_is_restarted_and_goes_back_to_a_revision(kubectl: Kubectl) -> None:
+    done = 'deployment "web" successfully rolled out'
+    await kubectl("create deployment web --image=nginx:1 --replicas=2")
+    await kubectl(f"rollout status deployment/web {WAIT}")
+    before = {pod["metadata"]["name"] for pod in (await got(kubectl, "pods -l app=web"))["items"]}
+    await kubectl("annotate deployment/web kubernetes.io/change-cause=again")
+    assert await kubectl("rollout restart deployment/web") == "deployment.apps/web restarted"
+    assert (await kubectl(f"rollout status deployment/web {WAIT}")).endswith(done)
+    assert before.isdisjoint(pod["metadata"]["name"] for pod in (await got(kubectl, "pods -l app=web"))["items"])
+    history = (await kubectl("rollout history deployment/web")).splitlines()[2:]
+    assert [line.split() for line in history] == [["1", "<none>"], ["2", "again"]]
+
+    assert await kubectl("rollout undo deployment/web --to-revision=1") == "deployment.apps/web rolled back"
+    assert (await kubectl(f"rollout status deployment/web {WAIT}")).endswith(done)
+    assert "nginx:1" in await kubectl("rollout history deployment/web --revision=3")
+    await kubectl("rollout pause deployment/web")
+    assert "is paused" in await kubectl.fails("rollout restart deployment/web")
+    assert await kubectl("rollout resume deployment/web") == "deployment.apps/web resumed"
+
+
 async def test_a_deployment_whose_pods_never_get_ready(kubectl: Kubectl) -> None:
     await kubectl(f"create -f {kubectl.write('d.json', workload('Deployment', 'd', behaviour='NotReady', replicas=2))}")
     await kubectl(f"wait deployment/d --for=jsonpath={{.status.unavailableReplicas}}=2 {WAIT}")
