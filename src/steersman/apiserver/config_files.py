@@ -13,11 +13,13 @@ from pathlib import Path
 from typing import Any
 
 from steersman._util.gotext import quote
-from steersman.apimachinery.codec import yaml
+from steersman.apimachinery.codec import json, yaml
 from steersman.apimachinery.go_types import TypeTable
-from steersman.apimachinery.go_values import DecodeError
+from steersman.apimachinery.go_values import DecodeError, json_kind
 
 log = logging.getLogger("steersman.apiserver")
+_ONLY_TYPE = 'struct { APIVersion string "json:\\"apiVersion,omitempty\\""; Kind string "json:\\"kind,omitempty\\"" }'
+_NO_TYPE = "couldn't get version/kind; json parse error"
 GROUP = "apiserver.config.k8s.io"
 INTERVAL = 1.0
 """Seconds between looks at a file."""
@@ -32,11 +34,11 @@ def decode_config(raw: bytes, kind: str, versions: Collection[str], table: TypeT
 
     Raises ConfigFileError, for fields that are not known or written twice, too.
     """
-    try:
-        value, duplicates = yaml.decode_with_duplicates(raw)
-    except yaml.YamlError as error:
-        raise ConfigFileError(f"couldn't get version/kind; json parse error: {error}") from None
-    given = value if isinstance(value, dict) else {}
+    value, duplicates = _parsed(raw)
+    given = {} if value is None else value
+    if not isinstance(given, dict):
+        why = f"json: cannot unmarshal {json_kind(value)} into Go value of type {_ONLY_TYPE}"
+        raise ConfigFileError(f"{_NO_TYPE}: {why}")
     for key in ("kind", "apiVersion"):
         if not given.get(key):
             raise ConfigFileError(f"Object '{key[0].upper()}{key[1:]}' is missing in '{raw.decode(errors='replace')}'")
@@ -48,11 +50,22 @@ def decode_config(raw: bytes, kind: str, versions: Collection[str], table: TypeT
         decoded, unknown = table.decode(kind, value)
     except DecodeError as error:
         raise ConfigFileError(str(error)) from None
-    problems = [*duplicates, *(f"unknown field {quote(name)}" for name in unknown)]
+    problems = [yaml.strict_error(duplicates)] if duplicates else []
+    problems += [f"unknown field {quote(name)}" for name in unknown]
     if problems:
         raise ConfigFileError(f"strict decoding error: {', '.join(problems)}")
     found: dict[str, Any] = decoded
     return found
+
+
+def _parsed(raw: bytes) -> tuple[Any, list[str]]:
+    """The value, and what is said of keys that stand twice."""
+    try:
+        if raw.lstrip().startswith(b"{"):
+            return json.decode(raw), []
+        return yaml.decode_with_duplicates(raw)
+    except (json.JsonError, yaml.YamlError) as error:
+        raise ConfigFileError(f"{_NO_TYPE}: {error}") from None
 
 
 class NotYetError(ConfigFileError):

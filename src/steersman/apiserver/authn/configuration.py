@@ -10,13 +10,13 @@ import ssl
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
-from urllib.parse import urlsplit
 
 from steersman.api.authentication.claims import Expression, ExpressionError, compile_claims, compile_user
 from steersman.apimachinery import field_errors as fe
-from steersman.apimachinery.field_errors import FieldError
+from steersman.apimachinery.field_errors import FieldError, Struct
 from steersman.apimachinery.go_types import TypeTable
 from steersman.apimachinery.meta import domain_prefixed_path
+from steersman.apimachinery.schema.cel.library.go_urls import UrlError, parse_url
 from steersman.apiserver.authn.jwt_settings import JwtSettings, Rule, Source
 from steersman.apiserver.config_files import ConfigFileError, decode_config
 
@@ -95,7 +95,8 @@ def read_configuration(raw: bytes, own_issuers: Collection[str] = ()) -> Authent
     anonymous = config.get("anonymous")
     if anonymous is not None and not anonymous["enabled"] and anonymous.get("conditions"):
         why = "enabled should be set to true when conditions are defined"
-        reading.errors.append(fe.invalid("anonymous.conditions", anonymous["conditions"], why))
+        conditions = [Struct(Path=each["path"]) for each in anonymous["conditions"]]
+        reading.errors.append(fe.invalid("anonymous.conditions", conditions, why))
     if reading.errors:
         raise ConfigFileError(fe.aggregate(reading.errors))
     return Authentication(tuple(issuers), None if anonymous is None else _anonymous(anonymous))
@@ -289,14 +290,12 @@ def _url_errors(url: str, path: str, disallowed: Sequence[str]) -> list[FieldErr
     if url in disallowed:
         problems.append(f"URL must not overlap with disallowed issuers: [{' '.join(disallowed)}]")
     try:
-        parts = urlsplit(url)
-        port = parts.port
-    except ValueError as error:
+        parts = parse_url(url)
+    except UrlError as error:
         return [fe.invalid(path, url, why) for why in (*problems, str(error))]
-    del port
     if parts.scheme != "https":
         problems.append("URL scheme must be https")
-    if parts.username is not None or parts.password is not None:
+    if parts.user is not None:
         problems.append("URL must not contain a username or password")
     if parts.query:
         problems.append("URL must not contain a query")

@@ -256,14 +256,11 @@ def _seconds(token: Token, name: str) -> float | None:
     if value is None:
         return None
     try:
-        if (
-            isinstance(value, str | int | float)
-            and not isinstance(value, bool)
-            and math.isfinite(value := float(value))
-        ):
-            return value
-    except (ValueError, OverflowError):
-        pass
+        seconds = math.nan if isinstance(value, bool) else float(value)
+    except (TypeError, ValueError, OverflowError):
+        seconds = math.nan
+    if math.isfinite(seconds):
+        return seconds
     why = f"json: cannot unmarshal {json_kind(value)} into Go value of type json.Number"
     raise Unauthorized(f"oidc: failed to unmarshal claims: {why}")
 

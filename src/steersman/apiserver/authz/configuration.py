@@ -15,7 +15,7 @@ from steersman._util.goduration import format_nanoseconds, parse_nanoseconds
 from steersman._util.gotext import quote
 from steersman.api.authorization.match_conditions import Condition, ConditionError, compile_condition
 from steersman.apimachinery import field_errors as fe
-from steersman.apimachinery.field_errors import FieldError
+from steersman.apimachinery.field_errors import FieldError, Struct
 from steersman.apimachinery.go_types import TypeTable
 from steersman.apimachinery.names import dns1123_subdomain
 from steersman.apiserver.authz.settings import AuthorizerSettings, WebhookRules, WebhookSettings
@@ -211,7 +211,8 @@ def _connection_errors(connection: Object, path: str) -> list[FieldError]:
         foreign = [fe.invalid(f"{path}.type", given, "this server runs in no cluster whose configuration it could use")]
         return foreign if file is None else [*foreign, fe.invalid(f"{path}.kubeConfigFile", file, why)]
     if given != "KubeConfigFile":
-        return [fe.not_supported(f"{path}.type", given, ("InClusterConfig", "KubeConfigFile"))]
+        whole = Struct(Type=given, KubeConfigFile=file)
+        return [fe.not_supported(f"{path}.type", whole, ("InClusterConfig", "KubeConfigFile"))]
     return _file_errors(file, f"{path}.kubeConfigFile")
 
 
