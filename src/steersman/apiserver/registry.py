@@ -20,6 +20,7 @@ from steersman.apiserver.admission import Admission, Attributes
 from steersman.apiserver.aside import patiently
 from steersman.apiserver.deletion import Deletion
 from steersman.apiserver.scope import ResourceScope
+from steersman.apiserver.sizes import TooLarge
 from steersman.apiserver.strategy import Object, Strategy
 from steersman.apiserver.watchcache import Entry
 from steersman.apiserver.writing import Facet, WriteContext, Writes, answered, attributes_of, begun, readable
@@ -94,7 +95,7 @@ class Registry:
         if ctx.dry_run:
             return await answered(scope, Entry(key, stored, 0, 0))
         try:
-            revision = await self._writes.swap(scope, key, 0, stored)
+            stored, revision = await self._swap(scope, key, 0, obj, stored, ctx)
         except CompareFailed:
             raise self._exists(scope, name, scope.cache.get(key)) from None
         return await answered(scope, Entry(key, stored, revision, revision))
@@ -237,8 +238,25 @@ class Registry:
             return Entry(key, stored, existing.revision, existing.create_revision)
         if not changes:
             return existing
-        revision = await self._writes.swap(scope, key, existing.revision, stored)
+        stored, revision = await self._swap(scope, key, existing.revision, obj, stored, ctx)
         return Entry(key, stored, revision, existing.create_revision)
+
+    async def _swap(
+        self, scope: ResourceScope, key: str, expected: int, obj: Object, stored: bytes, ctx: WriteContext
+    ) -> tuple[bytes, int]:
+        """Store an object, without its owners if it is too large with them. Returns what was stored, and its revision.
+
+        Raises TooLarge and CompareFailed.
+        """
+        try:
+            return stored, await self._writes.swap(scope, key, expected, stored)
+        except TooLarge:
+            if ctx.applies:
+                raise
+        meta = {name: value for name, value in obj["metadata"].items() if name != "managedFields"}
+        lean = {**obj, "metadata": meta}
+        stored = codec.encode_object(await scope.settled(lambda: scope.to_storage(lean)))
+        return stored, await self._writes.swap(scope, key, expected, stored)
 
     async def _create_on_update(
         self,

@@ -14,6 +14,7 @@ from steersman.apiserver import rest
 from steersman.apiserver.admission import Admission, Attributes, Form
 from steersman.apiserver.authn.user import UserInfo
 from steersman.apiserver.scope import ResourceScope
+from steersman.apiserver.sizes import check_size
 from steersman.apiserver.strategy import Object
 from steersman.apiserver.unreadable import Unreadable
 from steersman.apiserver.watchcache import Entry
@@ -78,7 +79,9 @@ class Writes:
         self._locks = KeyLocks()
 
     async def swap(self, scope: ResourceScope, key: str, expected: int, value: bytes | None) -> int:
-        """Write to the store, unless the resource has another form by now."""
+        """Write to the store, unless the resource has another form by now. Raises TooLarge."""
+        if value is not None:
+            check_size(scope.storage_key(key), value, expected)
         epoch = scope.epoch
         if epoch is None:
             return await self.store.swap(scope.storage_key(key), expected, value)
