@@ -85,7 +85,7 @@ async def test_a_deployment_is_restarted_and_goes_back_to_a_revision(kubectl: Ku
     assert (await kubectl(f"rollout status deployment/web {WAIT}")).endswith(done)
     assert "nginx:1" in await kubectl("rollout history deployment/web --revision=3")
     await kubectl("rollout pause deployment/web")
-    assert "is paused" in await kubectl.fails("rollout restart deployment/web")
+    assert "restart paused deployment" in await kubectl.fails("rollout restart deployment/web")
     assert await kubectl("rollout resume deployment/web") == "deployment.apps/web resumed"
 
 
@@ -99,6 +99,21 @@ async def test_a_deployment_whose_pods_never_get_ready(kubectl: Kubectl) -> None
     change = {"spec": {"template": {"metadata": {"annotations": {"steersman.dev/hollow": "Running"}}}}}
     await kubectl("patch deployment d -p", json.dumps(change))
     await kubectl(f"rollout status deployment/d {WAIT}")
+
+
+async def test_a_deployment_that_a_quota_holds_up_says_so(kubectl: Kubectl) -> None:
+    await kubectl("create quota q --hard=pods=2")
+    await kubectl("wait --for=jsonpath={.status.used.pods}=0 quota/q --timeout=10s")
+    await kubectl("create deployment web --image=nginx:1 --replicas=3")
+    await kubectl(f"wait deployment/web --for=condition=ReplicaFailure {WAIT}")
+    await kubectl(f"wait deployment/web --for=jsonpath={{.status.readyReplicas}}=2 {WAIT}")
+    failure = "{.status.conditions[?(@.type=='ReplicaFailure')].message}"
+    assert "exceeded quota: q, requested: pods=1, used: pods=2, limited: pods=2" in await kubectl(
+        f"get deployment web -o jsonpath={failure}"
+    )
+    await kubectl("delete quota q")
+    assert (await kubectl(f"rollout status deployment/web {WAIT}")).endswith("successfully rolled out")
+    assert await kubectl(f"get deployment web -o jsonpath={failure}") == ""
 
 
 async def test_recreate_never_has_both(kubectl: Kubectl) -> None:

@@ -15,6 +15,7 @@ from steersman.controlplane.hollow.base import (
     short_hash,
     with_conditions,
 )
+from steersman.controlplane.hollow.replicasets import FAILURE
 
 HASH = "pod-template-hash"
 REVISION = "deployment.kubernetes.io/revision"
@@ -140,6 +141,8 @@ class Deployments(HollowController):
         if new is not None:
             complete = updated == wanted == total == available
             conditions.append(_progress(obj, new, complete=complete))
+        failures = _failures(new, sets)
+        shown = with_conditions(obj, *conditions, *failures, now=self.now(), updates=True)
         await self.set_status(
             obj,
             {
@@ -149,7 +152,7 @@ class Deployments(HollowController):
                 "readyReplicas": count("readyReplicas", sets) or None,
                 "availableReplicas": available or None,
                 "unavailableReplicas": max(max(total, wanted) - available, 0) or None,
-                "conditions": with_conditions(obj, *conditions, now=self.now(), updates=True),
+                "conditions": [each for each in shown if each["type"] != FAILURE or failures],
                 "collisionCount": status.get("collisionCount"),
             },
         )
@@ -180,6 +183,14 @@ def _availability(enough: bool) -> Object:
     else:
         reason, message = "MinimumReplicasUnavailable", "Deployment does not have minimum availability."
     return {"type": "Available", "status": str(enough), "reason": reason, "message": message}
+
+
+def _failures(new: Object | None, sets: list[Object]) -> list[Object]:
+    """Why Pods could not be made: what the newest set says, or any other."""
+    for each in ([new] if new is not None else []) + sets:
+        if found := condition(each, FAILURE):
+            return [{key: found[key] for key in ("type", "status", "reason", "message")}]
+    return []
 
 
 def _progress(obj: Object, new: Object, *, complete: bool) -> Object:
