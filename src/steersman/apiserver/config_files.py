@@ -44,8 +44,8 @@ def decode_config(raw: bytes, kind: str, versions: Collection[str], table: TypeT
             raise ConfigFileError(f"Object '{key[0].upper()}{key[1:]}' is missing in '{raw.decode(errors='replace')}'")
     group, _, version = str(given["apiVersion"]).rpartition("/")
     if (group, given["kind"]) != (GROUP, kind) or version not in versions:
-        known = f"no kind {quote(str(given['kind']))} is registered for version {quote(str(given['apiVersion']))}"
-        raise ConfigFileError(known)
+        where = f'version {quote(str(given["apiVersion"]))} in scheme "pkg/runtime/scheme.go:111"'
+        raise ConfigFileError(f"no kind {quote(str(given['kind']))} is registered for {where}")
     try:
         decoded, unknown = table.decode(kind, value)
     except DecodeError as error:

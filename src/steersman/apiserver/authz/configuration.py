@@ -59,6 +59,7 @@ def read_configuration(raw: bytes, required: Collection[str] = ()) -> list[Autho
     """
     try:
         config = decode_config(raw, _KIND, _VERSIONS, _TABLE)
+        _check_durations(config.get("authorizers") or ())
     except ConfigFileError as error:
         raise ConfigFileError(f"failed to load AuthorizationConfiguration from file: {error}") from None
     entries = [_completed(entry) for entry in config.get("authorizers") or ()]
@@ -67,6 +68,14 @@ def read_configuration(raw: bytes, required: Collection[str] = ()) -> list[Autho
         raise ConfigFileError(fe.aggregate(errors))
     _check_names(entries, required)
     return [_settings(entry) for entry in entries]
+
+
+def _check_durations(entries: Sequence[Object]) -> None:
+    for entry in entries:
+        webhook = entry.get("webhook") or {}
+        for key in ("authorizedTTL", "unauthorizedTTL", "timeout"):
+            if _nanoseconds(webhook.get(key)) is None:
+                raise ConfigFileError(f"time: invalid duration {quote(webhook[key])}")
 
 
 def _completed(entry: Object) -> dict[str, Any]:
@@ -176,8 +185,7 @@ def _time_errors(webhook: Object, path: str) -> list[FieldError]:
         ("unauthorizedTTL", None, "must be > 0s"),
     ):
         given = _nanoseconds(webhook.get(key))
-        if given is None:
-            raise ConfigFileError(f"time: invalid duration {quote(webhook[key])}")
+        assert given is not None
         if given == 0:
             errors.append(fe.required(f"{path}.{key}"))
         elif given < 0 or (most is not None and given > most):
