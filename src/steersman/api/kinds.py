@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 from steersman.api import _data
 from steersman.apimachinery.codec.protobuf import Schema
 from steersman.apimachinery.errors import BadRequest
+from steersman.apimachinery.go_types import TypeTable
 from steersman.apimachinery.go_values import DecodeError, cannot_be_handled
 from steersman.apimachinery.gvk import GroupVersionKind, GroupVersionResource
 
@@ -237,3 +238,8 @@ def _schema_names() -> dict[GroupVersionKind, str]:
         for name, schema in schemas().items()
         for gvk in schema.get("x-kubernetes-group-version-kind", ())
     }
+
+
+def type_table() -> TypeTable:
+    """Go's types of all built-in kinds, and of DeleteOptions."""
+    return _data.type_table()

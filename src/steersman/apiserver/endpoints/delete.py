@@ -9,11 +9,14 @@ import asyncio
 import time
 from typing import Any
 
-from steersman.api.kinds import protobuf_schema
+from steersman._util.gotext import quote
+from steersman.api.kinds import protobuf_schema, type_table
 from steersman.apimachinery.codec import json as codec
 from steersman.apimachinery.codec import protobuf, yaml
 from steersman.apimachinery.codec.negotiate import JSON, PROTOBUF, YAML, content_type
 from steersman.apimachinery.errors import BadRequest, NotFound, UnsupportedMediaType
+from steersman.apimachinery.go_values import DecodeError
+from steersman.apimachinery.gvk import split_api_version
 from steersman.apimachinery.options import DeleteOptions, delete_options, list_options
 from steersman.apiserver.core import Core
 from steersman.apiserver.endpoints import answers, bodies
@@ -21,8 +24,10 @@ from steersman.apiserver.endpoints.list import Page, encode_list, list_meta, rea
 from steersman.apiserver.exchange import Answer, Exchange
 from steersman.apiserver.scope import ResourceScope
 from steersman.apiserver.selection import select
+from steersman.apiserver.strategy import Object
 
 WORKERS = 16
+_TYPE = "apimachinery/pkg/apis/meta/v1.DeleteOptions"
 
 
 async def delete(core: Core, scope: ResourceScope, x: Exchange) -> Answer:
@@ -62,15 +67,33 @@ def _options(x: Exchange) -> DeleteOptions:
     body = bodies.read(x.request)
     raw: Any = None
     if body:
-        raw = _decoded(body, content_type(x.request.headers.get("content-type", "")))
-        if raw is None:
-            raw = {}
-        if not isinstance(raw, dict) or raw.get("kind", "DeleteOptions") != "DeleteOptions":
-            kind = raw.get("kind") if isinstance(raw, dict) else type(raw).__name__
-            raise BadRequest(f"decoded object cannot be converted to DeleteOptions: {kind}")
+        raw = _checked(_decoded(body, content_type(x.request.headers.get("content-type", ""))))
         if x.audit is not None:
             x.audit.delete_options(raw)
     return delete_options(x.info, raw)
+
+
+def _checked(raw: Any) -> Object:
+    """The options in a decoded body, typed. Raises BadRequest."""
+    if raw is None:
+        return {}
+    if not isinstance(raw, dict):
+        raise BadRequest(bodies.no_object(raw))
+    if why := bodies.unreadable(raw.items()):
+        raise BadRequest(why)
+    version, kind = raw.get("apiVersion") or "meta.k8s.io/v1", raw.get("kind") or "DeleteOptions"
+    try:
+        split_api_version(version)
+    except ValueError as error:
+        raise BadRequest(str(error)) from None
+    if kind != "DeleteOptions":
+        where = f'version {quote(version)} in scheme "pkg/runtime/scheme.go:111"'
+        raise BadRequest(f"no kind {quote(kind)} is registered for {where}")
+    try:
+        options: Object = type_table().decode(_TYPE, raw)[0]
+    except DecodeError as error:
+        raise BadRequest(str(error)) from None
+    return options
 
 
 def _decoded(body: bytes, media: str) -> Any:
