@@ -33,6 +33,7 @@ FAULTS = ("kill", "errors", "pause", "partition", "lost", "late", "clock", "term
 SKEWS = (0, 1, -1)
 PATIENCE = 30.0
 HALF_DEAF = 2.0
+SHOWN = 10
 
 
 @dataclass
@@ -66,7 +67,7 @@ class Report:
         lines.append(
             f"overlaps: {len(self.overlaps)}; smallest gap between two terms: {self.smallest_gap * 1000:.1f} ms"
         )
-        lines += self.overlaps
+        lines += self.overlaps[:SHOWN]
         lines.append(f"tokens grow: {self.tokens_grow}")
         lines.append(f"unchecked work of a paused process in another's term: {self.unchecked_after_pause}")
         return "\n".join(lines)
@@ -77,6 +78,7 @@ class Rival:
 
     def __init__(self, number: int, proxy: FaultyProxy, file: Path, begun: asyncio.Queue[tuple[Rival, int]]) -> None:
         self.proxy = proxy
+        self.exits = number > 0
         self._begun = begun
         self._number = number
         self._file = file
@@ -100,7 +102,7 @@ class Rival:
         while True:
             generation += 1
             identity = f"rival{self._number}-{generation}"
-            exits = "exit" if self._number else "stay"
+            exits = "exit" if self.exits else "stay"
             self.process = await asyncio.create_subprocess_exec(
                 *(sys.executable, "-m", "tests.runtime.leaderelection.contender", self.proxy.url, identity),
                 *(str(self._file), str(SKEWS[self._number]), exits),
@@ -172,6 +174,8 @@ class Campaign:
         elif fault == "clock":
             leader.send(signal.SIGUSR2)
             leader.proxy.harm("partition")
+        elif fault == "block" and not leader.exits:
+            leader.send(signal.SIGKILL)  # nothing else would end it: that is what exit_on_overrun is for
         else:
             leader.send({"kill": signal.SIGKILL, "terminate": signal.SIGTERM, "block": signal.SIGUSR1}[fault])
 
