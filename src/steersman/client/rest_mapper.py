@@ -31,12 +31,15 @@ class RestMapper:
 
     async def mapping(self, resource: Resource) -> ResourceMapping:
         """Raises NoMatch, and whatever the request raises."""
-        if resource.plural is not None and resource.namespaced is not None:
-            return ResourceMapping(resource.api_version, resource.kind, resource.plural, resource.namespaced)
-        known = self._known.get(resource.api_version)
-        if known is not None and (found := _find(known, resource)):
+        if found := self.remembered(resource):
             return found
         return await self.refresh(resource)
+
+    def remembered(self, resource: Resource) -> ResourceMapping | None:
+        """As `mapping`, but asks nobody: None for a kind that was not asked about yet, or is not served."""
+        if resource.plural is not None and resource.namespaced is not None:
+            return ResourceMapping(resource.api_version, resource.kind, resource.plural, resource.namespaced)
+        return _find(self._known.get(resource.api_version, []), resource)
 
     async def at(self, resource: Resource, send: Callable[[ResourceMapping], Awaitable[T]]) -> T:
         """What `send` gives for the kind's mapping; once more if the path turns out to be of the past.
@@ -73,11 +76,11 @@ class RestMapper:
             return await self._fetch(api_version)
 
     async def _fetch(self, api_version: str) -> list[Mapping[str, Any]]:
-        self._known.pop(api_version, None)
         root = "/apis" if "/" in api_version else "/api"
         try:
             answer = await self._get(f"{root}/{api_version}")
         except NotFound:
+            self._known.pop(api_version, None)
             return []
         resources = answer.get("resources") if isinstance(answer, dict) else None
         if not isinstance(resources, list):

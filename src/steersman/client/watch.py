@@ -102,12 +102,15 @@ class Watch(Generic[T]):
         self._inactivity = inactivity
         self._started = False
         self._failures = 0
+        self._followed_at: float | None = None
         self._closed = False
         self._events = self._run()
         self.connected = False
         """Whether a stream is open now: events come as they happen."""
         self.disconnected_at: float | None = None
         """The loop's time at which the last stream ended; None if there was none."""
+        self.heard_at = 0.0
+        """The loop's time at which the server last said something on a stream: opened it, an event, a bookmark."""
 
     @property
     def resource_version(self) -> str | None:
@@ -187,15 +190,15 @@ class Watch(Generic[T]):
         opened, quiet = clock(), True
         async with self._source.stream(_parameters(self._version, seconds)) as stream:
             reader = EventReader(stream)
-            self.connected = True
+            self.connected, self.heard_at = True, clock()
             if self._version is None:
                 async with aclosing(self._initial(reader)) as events:
                     async for told in events:
                         yield told
-            self._started = True
+            self._started, self._followed_at = True, clock()
             while (event := await reader.next(self._patience(opened + seconds + SILENCE))) is not None:
                 kind, raw = event
-                self._failures, quiet = 0, False
+                quiet, self.heard_at = False, clock()
                 if kind != "BOOKMARK":
                     for told in self._memory.tell(kind, raw, False):
                         yield told
@@ -211,6 +214,7 @@ class Watch(Generic[T]):
         while True:
             try:
                 event = await reader.next(clock() + INITIAL_SILENCE)
+                self.heard_at = clock()
             except TransportTimeout as error:
                 raise _NoWatchList("the server does not say where the initial state ends") from error
             if event is None:
@@ -252,6 +256,9 @@ class Watch(Generic[T]):
             raise error
         if code == 404:
             await self._source.look_again()
+        if self._followed_at is not None and asyncio.get_running_loop().time() - self._followed_at >= _HEALTHY:
+            self._failures = 0
+        self._followed_at = None
         self._failures += 1
         if isinstance(error, Gone):
             self._version = None

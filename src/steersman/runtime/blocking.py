@@ -6,6 +6,8 @@ It runs in a thread; all that it asks for is done on the manager's event loop.
 from __future__ import annotations
 
 import asyncio
+import concurrent.futures
+import threading
 from collections.abc import Callable, Coroutine, Iterator, Sequence
 from contextlib import contextmanager
 from typing import Any, TypeVar
@@ -22,14 +24,42 @@ T = TypeVar("T")
 O = TypeVar("O", bound=KubernetesObject | Object)  # noqa: E741 -- an object, typed or not
 
 
+class RefusedCall(RuntimeError):
+    """The reconcile is over, by its timeout or because the controller stops: it may do nothing more."""
+
+
 class LoopPortal(Portal):
     """Runs coroutines on an event loop that somebody else runs."""
 
     def __init__(self, loop: asyncio.AbstractEventLoop) -> None:
         self._loop = loop
+        self._running: set[concurrent.futures.Future[Any]] = set()
+        self._refusal: str | None = None
+        self._lock = threading.Lock()
 
     def call(self, coroutine: Coroutine[Any, Any, T]) -> T:
-        return asyncio.run_coroutine_threadsafe(coroutine, self._loop).result()
+        """See `Portal.call`. Raises RefusedCall once the loop's side has called `refuse`."""
+        with self._lock:
+            if self._refusal is not None:
+                coroutine.close()
+                raise RefusedCall(self._refusal)
+            future = asyncio.run_coroutine_threadsafe(coroutine, self._loop)
+            self._running.add(future)
+        try:
+            return future.result()
+        except concurrent.futures.CancelledError:
+            raise RefusedCall(self._refusal or "the call was cancelled") from None
+        finally:
+            with self._lock:
+                self._running.discard(future)
+
+    def refuse(self, why: str) -> None:
+        """Cancel what is called now, and carry out nothing more."""
+        with self._lock:
+            self._refusal = why
+            running = [*self._running]
+        for future in running:
+            future.cancel()
 
     def stop(self) -> None:
         """The loop is not ours to stop."""
@@ -41,6 +71,7 @@ class BlockingContext:
     def __init__(self, context: Context, loop: asyncio.AbstractEventLoop) -> None:
         self._context = context
         self._portal = LoopPortal(loop)
+        self.refuse = self._portal.refuse
         self.client = SyncClient.on(self._portal, context.client)
         self.request = context.request
         self.reasons: Sequence[Reason] = context.reasons
@@ -48,6 +79,7 @@ class BlockingContext:
         self.attempt = context.attempt
         self.fencing_token = context.fencing_token
         self.log = context.log
+        self.object = context.object
 
     def create_or_update(
         self, obj: O, change: Callable[[O], O | None] | None = None, *, owned: bool = True
@@ -78,11 +110,12 @@ class BlockingContext:
         *,
         type: EventType = "Normal",  # noqa: A002 -- the API's name
         regarding: KubernetesObject | Object | None = None,
+        action: str = "Reconcile",
     ) -> None:
         """See `Context.event`."""
 
         async def record() -> None:
-            self._context.event(reason, note, type=type, regarding=regarding)
+            self._context.event(reason, note, type=type, regarding=regarding, action=action)
 
         self._portal.call(record())
 

@@ -7,6 +7,7 @@ watch, this takes the answers to the writes into the cache.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
 from typing import Any, Literal, TypeVar, cast
 
 from steersman.apimachinery.errors import AlreadyExists, Conflict, NotFound
@@ -16,7 +17,8 @@ from steersman.client.pager import DEFAULT_LIMIT, Listing, key_of
 from steersman.client.resources import Kind, Object, Resource, ResourceMapping
 from steersman.client.watch_memory import Key, Known
 from steersman.runtime.cache.cache import Cache, KindCache, identity
-from steersman.runtime.cache.events import CURRENT, Flight
+from steersman.runtime.cache.certainty import is_explained
+from steersman.runtime.cache.events import Flight, current_run
 from steersman.runtime.cache.informer import Informer
 
 T = TypeVar("T")
@@ -34,10 +36,10 @@ class CachedClient(Client):
     """
 
     cache: Cache
-    live: Client
+    live: CachedClient
     """Reads from here ask the server; writes are the same."""
-    on_write: Callable[[str, Known, Object], None] | None = None
-    """Told of each write of a controller: its name, what was there, and what is there now."""
+    on_write: Callable[[str, Known, Object, str | None], None] | None = None
+    """Told of each write of a controller: its name, what was there, what is there now, and the subresource."""
 
     @classmethod
     def over(cls, client: Client, cache: Cache) -> CachedClient:
@@ -68,9 +70,9 @@ class CachedClient(Client):
     async def refresh(self, kind: Kind[T], key: Key) -> T:
         """The object as the server has it now; the cache learns of it. Raises NotFound, ..."""
         obj = await super().get(cast("Kind[Any]", kind.api_kind()), key[1], namespace=key[0] or None)
-        informer = self._informer(kind.api_kind(), key)
-        if informer is not None:
-            informer.observe(obj)
+        informer, run = self._informer(kind.api_kind(), key), current_run()
+        if informer is not None and informer.has_synced:
+            informer.observe(obj, run.origin if run is not None else None)
         return kind.from_wire(obj)
 
     def list(
@@ -139,42 +141,57 @@ class CachedClient(Client):
                 everywhere=everywhere,
             )
 
-        if method not in _WRITES or self.cache.peek(resource) is None or (query or {}).get("dryRun"):
+        if method not in _WRITES or self.cache.peek(resource) is None or _is_dry(query, body):
             return await send()
         target = name or (key_of(body)[1] if method == "POST" and isinstance(body, dict) else "")
-        if not target:
-            return await send()  # a name that the server makes up, or a whole collection
         key = await self._key(resource, namespace, target)
         informer = self._informer(resource, key)
         if informer is None:
             return await send()
-        run, before = CURRENT.get(), informer.indexer.get(key)
-        flight = informer.depart(key, run.origin if run else None, certain=method == "POST" or _is_guarded(body))
+        if not target:
+            return self._take_in(informer, await send())
+        write = _Write(method, subresource, content_type, body, informer.indexer.get(key))
+        run = current_run()
+        flight = informer.depart(key, run.origin if run else None, certain=write.is_guarded)
         answer: Any = None
         try:
             answer = await send()
-        except (AlreadyExists, Conflict, NotFound):
-            informer.doubt(key)
+        except (AlreadyExists, Conflict, NotFound) as error:
+            if isinstance(error, Conflict) or (key in informer.indexer) == isinstance(error, NotFound):
+                informer.doubt(key)
             raise
         finally:
-            self._arrive(informer, key, flight, answer, deleted=method == "DELETE")
-        if run is not None and before is not None and self.on_write is not None and _is_state(answer, resource):
-            self.on_write(run.origin.controller, before, answer)
+            self._arrive(informer, key, flight, write, answer)
+        if run is not None and write.before is not None and self.on_write and _is_state(answer, resource):
+            self.on_write(run.origin.controller, write.before, answer, subresource)
         return answer
 
-    def _arrive(self, informer: Informer, key: Key, flight: Flight, answer: Any, *, deleted: bool) -> None:
+    @staticmethod
+    def _take_in(informer: Informer, answer: Any) -> Any:
+        """An object whose name the server has made up; a collection's deletion is left to the watch."""
+        if _is_state(answer, informer.resource):
+            run = current_run()
+            informer.observe(answer, run.origin if run is not None else None)
+        return answer
+
+    @staticmethod
+    def _arrive(informer: Informer, key: Key, flight: Flight, write: _Write, answer: Any) -> None:
         """Take in what a write has come to; `answer` is None if it has failed."""
-        if deleted and (is_status(answer) or _is_last(answer)):
+        if write.method == "DELETE" and (is_status(answer) or _is_last(answer)):
             known = informer.indexer.get(key)
             gone = _uid(answer) or (known.uid if known is not None else "")
+            flight.certain = True  # whatever it was like: it is gone
             informer.arrive(key, flight, None, gone=gone or None)
         elif _is_state(answer, informer.resource):
-            flight.certain = flight.certain or _has_one_writer(answer)
-            run = CURRENT.get()
-            if run is not None and flight.certain:
-                run.versions[(*identity(informer.resource), key)] = answer["metadata"].get("resourceVersion") or ""
+            run = current_run()
+            if run is not None and flight.origin is not None:
+                flight.certain = flight.certain or _has_one_writer(answer) or write.explains(answer)
+                if flight.certain:
+                    run.versions[(*identity(informer.resource), key)] = answer["metadata"].get("resourceVersion") or ""
             informer.arrive(key, flight, answer)
         else:
+            if answer is not None:
+                informer.doubt(key)  # a Scale, say: the object has changed, but how is not known
             informer.arrive(key, flight, None)
 
     async def _read_to_change(
@@ -212,9 +229,33 @@ class _LiveClient(CachedClient):
         return Client.list(self, kind, **options)
 
 
-def _is_guarded(body: Any) -> bool:
-    """Whether the write succeeds only on the state that the writer has seen."""
-    return isinstance(body, dict) and bool((body.get("metadata") or {}).get("resourceVersion"))
+@dataclass(frozen=True, slots=True)
+class _Write:
+    """A write, and the state that was known before it."""
+
+    method: str
+    subresource: str | None
+    content_type: str
+    body: Any
+    before: Known | None
+
+    @property
+    def is_guarded(self) -> bool:
+        """Whether it succeeds only on the state that the writer has seen."""
+        if self.method == "POST":
+            return True
+        return isinstance(self.body, dict) and bool((self.body.get("metadata") or {}).get("resourceVersion"))
+
+    def explains(self, answer: Object) -> bool:
+        """Whether the state that it has made differs from the known one by nothing but what it says."""
+        if self.method != "PATCH" or self.before is None or not isinstance(self.body, dict):
+            return False
+        return is_explained(self.before.raw, self.body, answer, subresource=self.subresource)
+
+
+def _is_dry(query: Mapping[str, str] | None, body: Any) -> bool:
+    options = body if isinstance(body, dict) and body.get("kind") == "DeleteOptions" else {}
+    return bool((query or {}).get("dryRun") or options.get("dryRun"))
 
 
 def _is_state(answer: Any, resource: Resource) -> bool:
@@ -226,7 +267,8 @@ def _is_last(answer: Any) -> bool:
     if not isinstance(answer, dict):
         return False
     metadata = answer.get("metadata") or {}
-    return not metadata.get("finalizers") and not metadata.get("deletionGracePeriodSeconds")
+    held = metadata.get("finalizers") or (answer.get("spec") or {}).get("finalizers")  # a Namespace's
+    return not held and not metadata.get("deletionGracePeriodSeconds")
 
 
 def _has_one_writer(answer: Object) -> bool:

@@ -102,10 +102,19 @@ class Controller(Generic[T]):
     ) -> Self:
         """Reconcile what `to_requests` gives for an object that has changed (for its state before the change, too).
 
-        It is called on the event loop and must not block; it may read from the cache. The kind is that of another
-        `cluster`, if given (see `Manager.add_cluster`).
+        It is called on the event loop and must not block; it may read from the cache. With `metadata_only` it gets
+        dicts that hold apiVersion, kind and metadata. The kind is that of another `cluster`, if given (see
+        `Manager.add_cluster`).
         """
-        self._sources.append(Source(kind, object_mapper(kind, to_requests), predicates, metadata_only, cluster))
+        self._sources.append(
+            Source(
+                kind,
+                object_mapper(kind.api_kind() if metadata_only else kind, to_requests),
+                predicates,
+                metadata_only,
+                cluster,
+            )
+        )
         return self
 
     def enqueue(self, request: Hashable, *, after: float = 0.0, priority: int = 0, detail: str = "") -> None:
@@ -125,17 +134,17 @@ class Controller(Generic[T]):
         self._queue = WorkQueue(self.name, rate_limiter=self._limiter, metrics=environment.metrics.queues)
         for request, after, priority, reason in self._early:
             self._queue.add(request, after=after, priority=priority, reason=reason)
-        for source in [*self._sources, *await self._owner_sources(environment)]:
+        for source in [*self._sources, *self._owner_sources(environment)]:
             cache = (source.cluster or self.cluster).cache
             cache.kind(source.kind, metadata_only=source.metadata_only).listen(partial(self._on_event, source))
 
-    async def _owner_sources(self, environment: Environment) -> list[Source]:
+    def _owner_sources(self, environment: Environment) -> list[Source]:
         if self._kind is None or not self._owned:
             return []
         owner: Resource = self._kind.api_kind()
-        mapping = await environment.client.mapper.mapping(owner)
+        mapper = environment.client.mapper
         return [
-            Source(kind, owner_mapper(owner, mapping.namespaced, every=every), predicates, metadata_only)
+            Source(kind, owner_mapper(owner, mapper, every=every), predicates, metadata_only)
             for kind, every, predicates, metadata_only in self._owned
         ]
 

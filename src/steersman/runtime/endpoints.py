@@ -72,7 +72,7 @@ class Endpoints:
         excluded = query.get("exclude", [])
         lines, failed = [], False
         for check, ask in checks.items():
-            wrong = None if check in excluded else ask()
+            wrong = None if check in excluded else _ask(ask)
             failed = failed or wrong is not None
             mark = "excluded: ok" if check in excluded else "ok" if wrong is None else f"failed: {wrong}"
             lines.append(f"[{'-' if wrong else '+'}]{check} {mark}")
@@ -80,3 +80,10 @@ class Endpoints:
             return Response(200, _TEXT, b"ok")
         lines.append(f"{group} check {'failed' if failed else 'passed'}")
         return Response(500 if failed else 200, _TEXT, "\n".join([*lines, ""]).encode())
+
+
+def _ask(check: Check) -> str | None:
+    try:
+        return check()
+    except Exception as error:
+        return f"{type(error).__name__}: {error}"

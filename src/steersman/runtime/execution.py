@@ -6,10 +6,11 @@ Source: controller-runtime `pkg/internal/controller/controller.go` (reconcileHan
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import contextvars
 import logging
 import uuid
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
 from typing import Any, Generic, Literal, TypeVar
@@ -23,7 +24,7 @@ from steersman.runtime.cache.cache import identity
 from steersman.runtime.cache.events import CURRENT, Origin, Run
 from steersman.runtime.client import CachedClient
 from steersman.runtime.context import Context
-from steersman.runtime.idempotent import Settled
+from steersman.runtime.idempotent import Settled, is_of_fields
 from steersman.runtime.metrics import RuntimeMetrics
 from steersman.runtime.recorder import EventRecorder
 from steersman.runtime.requests import Request, Result, TerminalError
@@ -91,7 +92,7 @@ class Execution(Generic[T]):
             self._threads.shutdown(wait=False, cancel_futures=True)
 
     async def run(self, item: Item[Any], attempt: int, environment: Environment, recorder: EventRecorder) -> Outcome:
-        """Carry out a request. Raises nothing but CancelledError."""
+        """Carry out a request. Raises nothing but CancelledError, when this is cancelled."""
         run = Run(Origin(self._name, item.key))
         token = CURRENT.set(run)
         context = Context(
@@ -111,15 +112,24 @@ class Execution(Generic[T]):
                 f"reconcile {self._name}", {"key": str(item.key), "reasons": "; ".join(map(str, item.reasons))}
             ):
                 result = await self._run(context, run)
-        except Conflict as conflict:
-            context.log.debug("lost a race, trying again: %s", conflict)
-            return Outcome("conflict", error=conflict)
-        except Exception as error:
-            self._report(context, error)
-            return Outcome("error", error=error)
+        except (Exception, asyncio.CancelledError) as error:
+            return self._failed(context, error)
         finally:
+            run.ended = True
             CURRENT.reset(token)
         return Outcome("success" if result.delay is None else "requeue_after", result)
+
+    def _failed(self, context: Context, error: BaseException) -> Outcome:
+        if isinstance(error, asyncio.CancelledError):
+            task = asyncio.current_task()
+            if task is not None and task.cancelling():
+                raise error
+            error = RuntimeError("the reconciler has waited for something that was cancelled")
+        if is_lost_race(error):
+            context.log.debug("lost a race, trying again: %s", error)
+            return Outcome("conflict", error=error)
+        self._report(context, error)
+        return Outcome("error", error=error)
 
     async def _run(self, context: Context, run: Run) -> Result:
         if self._kind is None:
@@ -133,10 +143,9 @@ class Execution(Generic[T]):
         status = StatusWriter(self._kind, obj, self._status)
         try:
             result = _result(await self._call(context, obj))
-        except Conflict:
-            raise
-        except Exception:
-            await self._write_last_words(context, run, status)
+        except Exception as error:
+            if not is_lost_race(error):
+                await self._write_last_words(context, run, status)
             raise
         await self._write(context, run, status)
         return result
@@ -147,14 +156,16 @@ class Execution(Generic[T]):
         which = (*identity(self._kind.api_kind()), (request.namespace, request.name))
         try:
             await status.write(context.client, run.versions.get(which))
-        except NotFound:
+        except NotFound as error:
+            if not (error.details or {}).get("name"):
+                raise NoStatus(f"{self._kind.api_kind().kind} has no status subresource: use status='off'") from error
             context.log.debug("the object is gone, its status is not written")
 
     async def _write_last_words(self, context: Context, run: Run, status: StatusWriter) -> None:
         """A reconciler that fails may have said so in the status; what hinders that is not the failure to report."""
         try:
             await self._write(context, run, status)
-        except (ApiError, ClientError) as error:
+        except (ApiError, ClientError, NoStatus) as error:
             context.log.debug("the status could not be written: %s", error)
 
     async def _call(self, context: Context, subject: Any) -> Any:
@@ -169,18 +180,23 @@ class Execution(Generic[T]):
         loop = asyncio.get_running_loop()
         run = contextvars.copy_context().run
         blocking = BlockingContext(context, loop)
-        future = loop.run_in_executor(threads, run, self._reconcile, blocking, subject)
-        done, _ = await asyncio.wait([future], timeout=self._timeout)
-        if done:
-            return future.result()
-        # A thread cannot be ended: until it has, the request counts as being worked on.
-        context.log.error("still runs after %g s; the next run waits for its end", self._timeout)
-        await asyncio.wait([future])
-        raise TimeoutError(f"the reconcile took longer than {self._timeout:g} s")
+        future = loop.run_in_executor(threads, run, _guarded_call, self._reconcile, blocking, subject)
+        try:
+            async with asyncio.timeout(self._timeout):
+                await asyncio.wait([future])
+        except (TimeoutError, asyncio.CancelledError) as error:
+            # A thread cannot be ended: until it has, the request counts as being worked on.
+            timed_out = isinstance(error, TimeoutError)
+            why = f"the reconcile took longer than {self._timeout:g} s" if timed_out else "the reconcile is cancelled"
+            blocking.refuse(why)
+            context.log.error("%s, but its thread still runs; its end is waited for", why)
+            await _until_done(future)
+            raise TimeoutError(why) if timed_out else error from None
+        return future.result()
 
-    def _report(self, context: Context, error: Exception) -> None:
+    def _report(self, context: Context, error: BaseException) -> None:
         reasons = "; ".join(map(str, context.reasons))
-        unexpected = not isinstance(error, _EXPECTED)
+        unexpected = is_unexpected(error)
         context.log.error(
             "reconcile failed: %s: %s (it ran because of: %s)",
             type(error).__name__,
@@ -190,9 +206,43 @@ class Execution(Generic[T]):
         )
 
 
+class NoStatus(Exception):
+    """A status is to be written, but the kind has no place for it."""
+
+
 def is_unexpected(error: BaseException | None) -> bool:
     """Whether an error is none of those that a cluster is expected to lead to: a bug, most likely."""
-    return error is not None and not isinstance(error, _EXPECTED)
+    return error is not None and not all(isinstance(leaf, _EXPECTED) for leaf in _leaves(error))
+
+
+def is_lost_race(error: BaseException) -> bool:
+    """Whether another try on a fresh read may do better: not for what another field manager owns."""
+    return all(isinstance(leaf, Conflict) and not is_of_fields(leaf) for leaf in _leaves(error))
+
+
+def _leaves(error: BaseException) -> Iterator[BaseException]:
+    """The errors of a group (a TaskGroup's), or the error itself."""
+    if isinstance(error, BaseExceptionGroup):
+        for part in error.exceptions:
+            yield from _leaves(part)
+    else:
+        yield error
+
+
+def _guarded_call(func: Callable[..., Any], *arguments: Any) -> Any:
+    try:
+        return func(*arguments)
+    except StopIteration as error:
+        # No Future can hold it (PEP 479 says the same of coroutines).
+        raise RuntimeError("the reconciler has raised StopIteration") from error
+
+
+async def _until_done(future: asyncio.Future[Any]) -> None:
+    """Waits whatever happens: being cancelled again does not end a thread either."""
+    while not future.done():
+        with contextlib.suppress(asyncio.CancelledError):
+            await asyncio.wait([future])
+    future.exception()  # nobody else will look at it
 
 
 def _result(answer: Any) -> Result:

@@ -13,7 +13,10 @@ from steersman.apimachinery.errors import NotFound
 from steersman.client.client import Client
 from steersman.client.models import KubernetesObject
 from steersman.client.options import kind_of, wire
+from steersman.client.pager import key_of
 from steersman.client.resources import Object
+from steersman.runtime.cache.cache import identity
+from steersman.runtime.cache.events import current_run
 
 O = TypeVar("O", bound=KubernetesObject | Object)  # noqa: E741 -- an object, typed or not
 
@@ -41,24 +44,26 @@ async def finalizing(client: Client, obj: O, finalizer: str) -> AsyncIterator[bo
     """Holds `obj` back from deletion until a block has run without an error while it was being deleted.
 
     On entry the finalizer is put on the object unless it is being deleted. The block gets whether it is: then it is to
-    clean up, and the finalizer is taken off at its end. A block that is to clean up, but whose finalizer is not there
-    any more, has cleaned up before: it need not do anything, and is told False.
+    clean up and to make nothing new, and the finalizer is taken off at its end. While others hold the object, it is
+    asked to clean up again: there may be nothing left to do.
     """
     deleting, held = is_deleting(obj), has_finalizer(obj, finalizer)
     if not deleting and not held:
         await set_finalizers(client, obj, [*finalizers_of(obj), finalizer])
-    yield deleting and held
+    yield deleting
     if deleting and held:
         await set_finalizers(client, obj, [name for name in finalizers_of(obj) if name != finalizer])
 
 
 async def set_finalizers(client: Client, obj: KubernetesObject | Object, finalizers: list[str]) -> None:
-    """Write the finalizers of an object, guarded by the resourceVersion that was read; `obj` is brought up to date in
-    these two. An object that is gone meanwhile is no error. Raises Conflict."""
+    """Write the finalizers of an object, guarded by the resourceVersion that was read, or that this reconcile has made
+    since; `obj` is brought up to date in these two. An object that is gone meanwhile is no error. Raises Conflict."""
     body = wire(obj)
     metadata = body["metadata"]
-    patch = {"metadata": {"resourceVersion": metadata["resourceVersion"], "finalizers": finalizers or None}}
-    kind = kind_of(body)
+    kind, run = kind_of(body), current_run()
+    known = run.versions.get((*identity(kind.api_kind()), key_of(body))) if run is not None else None
+    guard = known or metadata["resourceVersion"]
+    patch = {"metadata": {"resourceVersion": guard, "finalizers": finalizers or None}}
     try:
         made = await client.patch(kind, metadata["name"], patch, namespace=metadata.get("namespace"))
     except NotFound:

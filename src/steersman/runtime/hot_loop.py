@@ -64,13 +64,13 @@ class HotLoopDetector:
         self._on_found = on_found
         self._fights: OrderedDict[tuple[Any, ...], _Fight] = OrderedDict()
 
-    def wrote(self, controller: str, before: Known, after: Object) -> None:
-        """A controller has made `after` of `before`."""
+    def wrote(self, controller: str, before: Known, after: Object, subresource: str | None) -> None:
+        """A controller has made `after` of `before`, by a write of the object itself or of a subresource."""
         metadata, now = after["metadata"], self._clock()
         if before.version == metadata.get("resourceVersion"):
             return
-        state = _content(after)
-        which = (controller, metadata.get("uid"))
+        state = _content(after, subresource)
+        which = (controller, metadata.get("uid"), subresource)
         fight = self._fights.get(which)
         if fight is None or fight.state != state or now - fight.last > WINDOW:
             self._fights[which] = _Fight(state, now)
@@ -95,7 +95,12 @@ class HotLoopDetector:
             self._on_found(loop)
 
 
-def _content(obj: Object) -> bytes:
-    metadata = {key: value for key, value in obj["metadata"].items() if key not in _BOOKKEEPING}
-    text = orjson.dumps({**obj, "metadata": metadata}, option=orjson.OPT_SORT_KEYS)
+def _content(obj: Object, subresource: str | None) -> bytes:
+    """What a writer of the object or of its status decides: a status moves with each write of a spec."""
+    if subresource == "status":
+        content = obj.get("status")
+    else:
+        metadata = {key: value for key, value in obj["metadata"].items() if key not in _BOOKKEEPING}
+        content = {key: value for key, value in {**obj, "metadata": metadata}.items() if key != "status"}
+    text = orjson.dumps(content, option=orjson.OPT_SORT_KEYS)
     return hashlib.blake2b(text, digest_size=16).digest()

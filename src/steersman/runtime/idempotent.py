@@ -103,7 +103,7 @@ async def apply(
         try:
             made: Object = await client.apply(body, field_manager=field_manager, force=force)
         except Conflict as error:
-            if _is_of_fields(error) or next(delays, None) is None:
+            if is_of_fields(error) or next(delays, None) is None:
                 raise
             continue
         except NotFound:
@@ -192,7 +192,8 @@ def _operation(present: Object | None, made: Object) -> Operation:
     return "unchanged" if same else "updated"
 
 
-def _is_of_fields(error: Conflict) -> bool:
+def is_of_fields(error: Conflict) -> bool:
+    """Whether it is about fields that other managers own: no further try does better."""
     causes = (error.details or {}).get("causes") or []
     return any(cause.get("reason") == "FieldManagerConflict" for cause in causes)
 

@@ -217,6 +217,8 @@ class Manager:
                 await cluster.open()
             servers = [asyncio.ensure_future(server(self)) for server in self._servers]
             stack.push_async_callback(end, servers)
+            for cluster in self._clusters:
+                stack.push_async_callback(cluster.cache.stop)
             await self._listen()
             stack.push_async_callback(self._close_controllers)
             work = asyncio.ensure_future(self._work())
@@ -239,7 +241,7 @@ class Manager:
         detector = HotLoopDetector(clock, lambda found: self.metrics.hot_loops.inc(found.controller))
         settled, field_manager = Settled(), self.name or "steersman"
         for cluster in self._clusters:
-            cluster.client.on_write = detector.wrote
+            cluster.client.on_write = cluster.client.live.on_write = detector.wrote
         for controller in self._controllers:
             client = controller.cluster.client
             await controller.listen(Environment(client, self.metrics, settled, field_manager, self._fencing_token))
@@ -252,14 +254,24 @@ class Manager:
 
     async def _work(self) -> None:
         """From complete caches until `stop`."""
-        for cluster in self._clusters:
-            await cluster.cache.wait_synced(self._sync_timeout)
+        if not await self._synced():
+            return
         self.ready.set()
         if self.election is None:
             await self._run_group([True, False], self._stop_event.wait())
         else:
-            elector = self.election.elector(self.cluster.client, self.metrics)
+            elector = self.election.elector(self.cluster.client.live, self.metrics)
             await self._run_group([False], self._compete(elector))
+
+    async def _synced(self) -> bool:
+        """Wait until the caches are complete; False if `stop` came first."""
+        caches = [cluster.cache.wait_synced(self._sync_timeout) for cluster in self._clusters]
+        complete, stop = asyncio.gather(*caches), asyncio.ensure_future(self._stop_event.wait())
+        try:
+            await _first([complete, stop])
+        finally:
+            await end([complete, stop])
+        return not stop.done() or stop.cancelled()
 
     async def _compete(self, elector: LeaderElector) -> None:
         """Work as the leader, once this process is that; ends with `stop`."""
@@ -286,14 +298,13 @@ class Manager:
         controllers = [controller for controller in self._controllers if controller.needs_leader in needs_leader]
         runnables = [runnable for runnable, needs in self._runnables if needs in needs_leader]
         tasks = [asyncio.ensure_future(runnable(self)) for runnable in runnables]
-        for controller in controllers:
-            tasks += controller.start()
+        workers = [worker for controller in controllers for worker in controller.start()]
         if True in needs_leader:
             self.leading.set()
         grace = self._grace
         waiting = asyncio.ensure_future(until)
         try:
-            await _first([waiting, *tasks], ends=waiting)
+            await _first([waiting, *tasks, *workers], ends=waiting)
         except asyncio.CancelledError:
             grace = 0.0  # not the leader any more: another one may begin
             raise

@@ -14,9 +14,8 @@ from datetime import UTC, datetime
 from typing import Any, Literal
 
 from steersman._util.tasks import end
-from steersman.apimachinery.errors import ApiError, NotFound
+from steersman.apimachinery.errors import NotFound
 from steersman.client.client import Client
-from steersman.client.errors import ClientError
 from steersman.client.models import KubernetesObject
 from steersman.client.options import wire
 from steersman.client.resources import Object, Resource
@@ -111,7 +110,7 @@ class EventRecorder:
             same, body = await self._pending.get()
             try:
                 await self._send(same, body)
-            except (ApiError, ClientError) as error:
+            except Exception as error:
                 logger.warning("an Event could not be recorded: %s: %s: %s", body["reason"], body["note"], error)
             finally:
                 self._pending.task_done()

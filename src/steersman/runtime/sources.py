@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from steersman.client.resources import Kind, Object, Resource
+from steersman.client.rest_mapper import RestMapper
 from steersman.runtime.cache.events import Event
 from steersman.runtime.cluster import Cluster
 from steersman.runtime.predicates import Predicate
@@ -42,15 +43,21 @@ def same_object(event: Event) -> Iterable[Request]:
     return (Request(*event.key),)
 
 
-def owner_mapper(owner: Resource, namespaced: bool, *, every: bool = False) -> Mapper:
-    """The owners of a kind, before and after the event: the controller, or with `every` all."""
+def owner_mapper(owner: Resource, mapper: RestMapper, *, every: bool = False) -> Mapper:
+    """The owners of a kind, before and after the event: the controller, or with `every` all.
+
+    None while it is not known whether the kind is namespaced: there are no owners then that are known. All that the
+    informer of the kind finds later are reconciled anyway.
+    """
 
     def owners(obj: Object | None) -> Iterable[Request]:
         metadata = (obj or {}).get("metadata") or {}
         for reference in metadata.get("ownerReferences") or ():
             if not (every or reference.get("controller")) or reference.get("kind") != owner.kind:
                 continue
-            if reference.get("apiVersion", "").rpartition("/")[0] == owner.group:
+            mapping = mapper.remembered(owner)
+            if mapping is not None and reference.get("apiVersion", "").rpartition("/")[0] == owner.group:
+                namespaced = mapping.namespaced
                 yield Request(metadata.get("namespace") or "" if namespaced else "", reference["name"])
 
     return lambda event: [*owners(event.raw), *owners(event.old)]

@@ -39,7 +39,6 @@ class Item(Generic[K]):
     priority: int
     ready_at: float
     reasons: list[Reason] = field(default_factory=list)
-    serial: int = 0
     waited: float = 0.0
     """Seconds between `ready_at` and the start of the work."""
 
@@ -102,7 +101,12 @@ class WorkQueue(Generic[K]):
                 _merge(known, item)
             return
         known = self._waiting.get(key)
-        self._put(item if known is None else _merged(known, item))
+        if known is None:
+            self._put(item)
+        elif item.priority <= known.priority and item.ready_at >= known.ready_at:
+            _add_reasons(known.reasons, item.reasons)  # it keeps its place
+        else:
+            self._put(_merged(known, item))
 
     def add_rate_limited(self, key: K, *, priority: int = 0, reason: Reason | None = None) -> float:
         """Have an item worked on after its backoff, which grows with each call; gives the seconds."""
@@ -124,8 +128,8 @@ class WorkQueue(Generic[K]):
         while True:
             self._promote()
             while self._ready:
-                _, serial, item = heapq.heappop(self._ready)
-                if self._waiting.get(item.key) is item and item.serial == serial:
+                _, _, item = heapq.heappop(self._ready)
+                if self._waiting.get(item.key) is item:
                     return self._begin(item)
             if self._closed:
                 raise ShutDown(self.name)
@@ -151,8 +155,8 @@ class WorkQueue(Generic[K]):
     def shut_down(self) -> None:
         """Give out nothing more: what waits is dropped, and `get` raises ShutDown."""
         self._closed = True
-        self._waiting.clear()
-        self._again.clear()
+        for kept in (self._waiting, self._again, self._later, self._ready):
+            kept.clear()
         if self._timer is not None:
             self._timer.cancel()
         while self._workers:
@@ -165,26 +169,30 @@ class WorkQueue(Generic[K]):
             await self._idle.wait()
 
     def _put(self, item: Item[K]) -> None:
-        item.serial = next(self._serials)
         self._waiting[item.key] = item
         if item.ready_at <= self._loop.time():
             self._make_ready(item)
         else:
-            heapq.heappush(self._later, (item.ready_at, item.serial, item))
-            if len(self._later) > 2 * len(self._waiting) + 64:
-                self._later = [entry for entry in self._later if self._waiting.get(entry[2].key) is entry[2]]
-                heapq.heapify(self._later)
+            heapq.heappush(self._later, (item.ready_at, next(self._serials), item))
+            self._drop_void(self._later)
             self._set_timer()
 
     def _make_ready(self, item: Item[K]) -> None:
-        heapq.heappush(self._ready, (item.ready_at - item.priority * AGEING, item.serial, item))
+        heapq.heappush(self._ready, (item.ready_at - item.priority * AGEING, next(self._serials), item))
+        self._drop_void(self._ready)
         self._wake()
+
+    def _drop_void(self, heap: list[tuple[float, int, Item[K]]]) -> None:
+        """Items that have moved leave their old entries behind: these must not outgrow the items."""
+        if len(heap) > 2 * len(self._waiting) + 64:
+            heap[:] = [entry for entry in heap if self._waiting.get(entry[2].key) is entry[2]]
+            heapq.heapify(heap)
 
     def _promote(self) -> None:
         now = self._loop.time()
         while self._later and self._later[0][0] <= now:
-            _, serial, item = heapq.heappop(self._later)
-            if self._waiting.get(item.key) is item and item.serial == serial:
+            _, _, item = heapq.heappop(self._later)
+            if self._waiting.get(item.key) is item:
                 self._make_ready(item)
         self._set_timer()
 

@@ -83,6 +83,12 @@ class KindCache:
         """The one that knows all objects of a namespace (None: of all namespaces), if there is one."""
         return self._informers.get(None) or (self._informers.get(namespace) if namespace is not None else None)
 
+    def watch_whole(self) -> None:
+        """Watch whole objects after all; to be called before the start."""
+        self.metadata_only = False
+        for informer in self._informers.values():
+            informer.metadata_only = False
+
     def listen(self, listener: Listener) -> None:
         for informer in self._informers.values():
             informer.listen(listener)
@@ -138,7 +144,9 @@ class Cache:
             if self._started:
                 self._start(known)
         elif known.metadata_only and not metadata_only:
-            raise ValueError(f"{resource.kind} is watched for its metadata only; name it in full before that")
+            if self._started:
+                raise ValueError(f"{resource.kind} is watched for its metadata only; name it in full before the start")
+            known.watch_whole()
         return known
 
     def peek(self, resource: Resource) -> KindCache | None:

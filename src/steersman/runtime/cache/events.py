@@ -2,8 +2,8 @@
 
 A reconcile that writes an object knows what it has written: it need not run again because of that. But it must run for
 what others write. So an event that stems from a write of a reconcile is kept from that one reconcile only, and only if
-it is certain that the write has made the very state: it created the object, or was guarded by the resourceVersion that
-had been read.
+it is certain that the write has made the very state: it created the object, was guarded by the resourceVersion that had
+been read, or the state is the one known before with nothing but the write done to it.
 """
 
 from __future__ import annotations
@@ -34,19 +34,28 @@ class Run:
 
     origin: Origin
     versions: dict[tuple[str, str, Key], str] = field(default_factory=dict)
+    ended: bool = False
+
+
+def current_run() -> Run | None:
+    """The reconcile whose code runs; None outside of one, and in what has outlived it."""
+    run = CURRENT.get()
+    return None if run is None or run.ended else run
 
 
 CURRENT: ContextVar[Run | None] = ContextVar("steersman_reconcile", default=None)
-"""The reconcile whose code runs."""
+"""The reconcile that has begun this task or thread; see `current_run`."""
 
 
 @dataclass(slots=True)
 class Flight:
     """A write that was sent and not answered yet. `held` are events that may turn out to be its own: resourceVersion,
-    whether the object is gone, and what to do if the event is another's."""
+    whether the object is gone, and what to do if the event is another's. `deleted` are the uids of objects of this name
+    that the watch has told to be gone meanwhile."""
 
     origin: Origin | None
     certain: bool
+    deleted: set[str] = field(default_factory=set)
     held: list[tuple[str, bool, Callable[[], None]]] = field(default_factory=list)
 
 

@@ -7,6 +7,7 @@ one's own writes).
 from __future__ import annotations
 
 import time
+from collections import OrderedDict
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 
@@ -60,17 +61,19 @@ class Indexer(Memory):
     """The objects by namespace and name, encoded: whoever reads one gets an object of its own.
 
     `observe` and `observe_deletion` put in what the server has answered to our own writes. Until the watch has told of
-    such a state, older ones that it tells are dropped: they are a part of what is known already.
+    such a state, older ones that it tells are dropped: they are a part of what is known already. An answer that comes
+    after the watch has told of its state, or of a later one, is nothing new either: the object may be gone by then.
     """
 
     def __init__(self, transform: Transform | None = None, clock: Callable[[], float] = time.monotonic) -> None:
         super().__init__()
-        self._transform = transform
+        self.transform = transform
         self._clock = clock
+        self._progress = ""
         self._namespaces: dict[str, dict[Key, None]] = {}
         self._indexes: dict[str, _Index] = {}
         self._written: dict[Key, float] = {}
-        self._buried: dict[str, float] = {}
+        self._buried: OrderedDict[str, float] = OrderedDict()
 
     def __len__(self) -> int:
         return len(self._known)
@@ -97,14 +100,17 @@ class Indexer(Memory):
         return list(self._indexes[name].keys.get(value, ()))
 
     def tell(self, kind: EventType, raw: Object, initial: bool) -> Iterator[Told]:
-        if self._transform is not None:
-            raw = self._transform(raw)
+        version = (raw.get("metadata") or {}).get("resourceVersion") or ""
+        if not initial and (not self._progress or is_newer(version, self._progress)):
+            self._progress = version
+        if self.transform is not None:
+            raw = self.transform(raw)
         if (self._written or self._buried) and not self._is_news(kind, raw):
             return iter(())
         return super().tell(kind, raw, initial)
 
     def vanished(self, seen: set[Key], version: str) -> Iterator[Told]:
-        self._buried.clear()
+        self._progress = version
         for key in [*self._written]:
             known = self._known.get(key)
             if known is not None and self._is_held(key) and is_newer(known.version, version):
@@ -115,30 +121,51 @@ class Indexer(Memory):
         """Take in what the server has answered to a write of ours; gives what is new by it."""
         key, metadata = key_of(raw), raw["metadata"]
         known, version = self._known.get(key), metadata.get("resourceVersion") or ""
-        if metadata.get("uid") in self._buried or (known is not None and not is_newer(version, known.version)):
+        if metadata.get("uid") in self._buried or self._is_past(version):
             return []
-        if self._transform is not None:
-            raw = self._transform(orjson.loads(orjson.dumps(raw)))
+        if known is not None and not is_newer(version, known.version):
+            return []
+        if self.transform is not None:
+            raw = self.transform(orjson.loads(orjson.dumps(raw)))
         told = list(super().tell("MODIFIED" if known else "ADDED", raw, False))
         self._written[key] = self._clock()
         return told
 
     def observe_deletion(self, key: Key, uid: str) -> list[Told]:
-        """Take in that an object is gone by our own doing; gives what is new by it."""
+        """Take in that an object is gone by our own doing, untold by the watch as yet; gives what is new by it."""
+        self._bury(uid)
         known = self._known.get(key)
         if known is None or known.uid != uid:
             return []
-        self._buried[uid] = self._clock()
         return list(super().tell("DELETED", known.raw, False))
+
+    def observe_departure(self, key: Key, uid: str, version: str) -> list[Told]:
+        """Take in that a write of ours has made a state that is not selected; gives what is new by it."""
+        known = self._known.get(key)
+        if known is None or known.uid != uid or self._is_past(version) or not is_newer(version, known.version):
+            return []
+        return self.observe_deletion(key, uid)
+
+    def _bury(self, uid: str) -> None:
+        now = self._clock()
+        self._buried[uid] = now
+        self._buried.move_to_end(uid)
+        while now - next(iter(self._buried.values())) > TRUST:
+            self._buried.popitem(last=False)
+
+    def _is_past(self, version: str) -> bool:
+        """Whether the watch has told all that has happened until a resourceVersion."""
+        return bool(self._progress) and self._progress.isdecimal() and not is_newer(version, self._progress)
 
     def _is_news(self, kind: EventType, raw: Object) -> bool:
         metadata = raw.get("metadata") or {}
         key, uid = key_of(raw), metadata.get("uid") or ""
         if uid in self._buried:
-            if kind == "DELETED":
-                del self._buried[uid]
+            if self._clock() - self._buried[uid] <= TRUST:
+                if kind == "DELETED":
+                    del self._buried[uid]
                 return False
-            return self._clock() - self._buried[uid] > TRUST
+            del self._buried[uid]
         known = self._known.get(key)
         if known is None or not self._is_held(key):
             return True

@@ -14,12 +14,14 @@ from dataclasses import dataclass
 from steersman.apimachinery.errors import ApiError
 from steersman.client.client import Client
 from steersman.client.errors import ClientError
+from steersman.client.pager import key_of
 from steersman.client.resources import Object, Resource
 from steersman.client.retry import Backoff
 from steersman.client.watch import INACTIVITY, RECONNECT, Watch
 from steersman.client.watch_memory import Key, Told
 from steersman.runtime.cache.events import Event, Flight, Origin
 from steersman.runtime.cache.indexer import Indexer, Transform
+from steersman.runtime.cache.selection import predicate
 
 logger = logging.getLogger("steersman.runtime")
 
@@ -30,6 +32,13 @@ RESYNC_PERIOD = 36_000.0
 
 STALE_AFTER = 10.0
 """Seconds without a connection after which what the informer knows may be old."""
+
+QUIET_PART = 0.75
+"""The part of the inactivity limit after which a silent connection counts as none. With the default, a server that
+sends bookmarks each minute is late by then."""
+
+RETRY_LIMIT = 10.0
+"""Seconds between attempts to begin a watch that may not begin, at most (controller-runtime: 10)."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,20 +78,39 @@ class Informer:
         self.resource = resource
         self.selection = selection or Selection()
         self._client = client
-        self._metadata_only = metadata_only
+        self._transform = transform
+        self._selects = predicate(self.selection.label_selector, self.selection.field_selector)
         self._resync = resync
         self._backoff = backoff
         self._inactivity = inactivity
         self._loop = asyncio.get_running_loop()
-        self.indexer = Indexer(transform, self._loop.time)
+        self.indexer = Indexer(None, self._loop.time)
+        self.metadata_only = metadata_only
         self.error: Exception | None = None
         """Why the last attempt to watch has failed; None while all is well."""
         self._watch: Watch[Object] | None = None
         self._began = self._loop.time()
         self._synced = asyncio.Event()
+        self._completed = 0
         self._listeners: list[Listener] = []
         self._flights: dict[Key, list[Flight]] = {}
         self._doubted: set[Key] = set()
+
+    @property
+    def metadata_only(self) -> bool:
+        """Whether nothing but metadata is watched. May be set until it runs."""
+        return self._metadata_only
+
+    @metadata_only.setter
+    def metadata_only(self, only: bool) -> None:
+        self._metadata_only = only
+        self.indexer.transform = self._reduced if only else self._transform
+
+    def _reduced(self, raw: Object) -> Object:
+        """Metadata under the name of the kind, whether it came alone or in an answer to a write."""
+        resource = self.resource
+        reduced = {"apiVersion": resource.api_version, "kind": resource.kind, "metadata": raw.get("metadata") or {}}
+        return reduced if self._transform is None else self._transform(reduced)
 
     def __str__(self) -> str:
         where = f" in {self.selection.namespace}" if self.selection.namespace else ""
@@ -99,10 +127,12 @@ class Informer:
     @property
     def is_current(self) -> bool:
         """Whether what is known follows the cluster: in sync, and connected a moment ago."""
-        if self._watch is None or not self.has_synced:
+        watch, now = self._watch, self._loop.time()
+        if watch is None or not self.has_synced:
             return False
-        since = self._watch.disconnected_at or self._began
-        return self._watch.connected or self._loop.time() - since < STALE_AFTER
+        if watch.connected:
+            return self._inactivity is None or now - watch.heard_at < self._inactivity * QUIET_PART
+        return now - (self._began if watch.disconnected_at is None else watch.disconnected_at) < STALE_AFTER
 
     def listen(self, listener: Listener) -> Callable[[], None]:
         """Have `listener` called for each event, and give what ends that."""
@@ -124,13 +154,22 @@ class Informer:
         attempt = 0
         try:
             while True:
+                was_complete = self._completed
                 try:
                     await self._follow()
-                except (ApiError, ClientError) as error:
+                except Exception as error:
                     self.error = error
-                    delay = self._backoff.delay(attempt)
+                    attempt = 0 if self._completed > was_complete else attempt
+                    delay = min(self._backoff.delay(attempt), RETRY_LIMIT)
                     attempt += 1
-                    logger.warning("cannot watch %s: %s; trying again in %.1f s", self, error, delay)
+                    expected = isinstance(error, (ApiError, ClientError))
+                    logger.warning(
+                        "cannot watch %s: %s; trying again in %.1f s",
+                        self,
+                        error if expected else repr(error),
+                        delay,
+                        exc_info=None if expected else error,
+                    )
                     await asyncio.sleep(delay)
         finally:
             resync.cancel()
@@ -157,6 +196,7 @@ class Informer:
 
     def _on_synced(self) -> None:
         self.error = None
+        self._completed += 1
         self._synced.set()
 
     def _on_error(self, error: Exception) -> None:
@@ -187,18 +227,16 @@ class Informer:
         flights.remove(flight)
         if not flights:
             del self._flights[key]
-        origin = flight.origin if flight.certain else None
         made = (raw or {}).get("metadata", {}).get("resourceVersion")
         for version, deleted, act in flight.held:
             own = flight.certain and (deleted if gone else version == made)
             if not own:
                 act()
-        if gone:
-            news = self.indexer.observe_deletion(key, gone)
-        else:
-            news = self.indexer.observe(raw) if raw is not None else []
-        for told in news:
-            self._tell(told, origin)
+        origin = flight.origin if flight.certain else None
+        if gone and gone not in flight.deleted:
+            self._tell_all(self.indexer.observe_deletion(key, gone), origin)
+        elif raw is not None:
+            self.observe(raw, origin)
 
     def doubt(self, key: Key) -> None:
         """Somebody has written the object meanwhile: the next reader asks the server."""
@@ -211,15 +249,27 @@ class Informer:
             return True
         return False
 
-    def observe(self, raw: Object) -> None:
-        """Take in a state that was read from the server just now."""
-        if self.has_synced:
-            for told in self.indexer.observe(raw):
-                self._tell(told, None)
+    def observe(self, raw: Object, origin: Origin | None) -> None:
+        """Take in a state that the server has answered with; the reconcile `origin` knows it."""
+        if self._selects is None or self._selects(raw):
+            news = self.indexer.observe(raw)
+        else:
+            metadata = raw["metadata"]
+            news = self.indexer.observe_departure(
+                key_of(raw), metadata.get("uid") or "", metadata.get("resourceVersion") or ""
+            )
+        self._tell_all(news, origin)
+
+    def _tell_all(self, news: list[Told], origin: Origin | None) -> None:
+        for told in news:
+            self._tell(told, origin)
 
     def _tell(self, told: Told, origin: Origin | None) -> None:
         event = Event(told.type, told.raw, told.before, told.initial, origin=origin)
-        event.flights = self._flights.get(event.key, ())
+        event.flights = flights = self._flights.get(event.key, ())
+        if event.type == "DELETED":
+            for flight in flights:
+                flight.deleted.add(event.metadata.get("uid") or "")
         self._send(event)
 
     def _send(self, event: Event) -> None:
