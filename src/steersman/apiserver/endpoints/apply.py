@@ -16,7 +16,7 @@ from steersman.apimachinery.go_values import json_kind
 from steersman.apimachinery.options import META_GROUP, WriteOptions, write_options
 from steersman.apiserver import rest
 from steersman.apiserver.core import Core
-from steersman.apiserver.endpoints import answers, bodies
+from steersman.apiserver.endpoints import answers, bodies, large
 from steersman.apiserver.exchange import Answer, Exchange
 from steersman.apiserver.scope import ResourceScope
 from steersman.apiserver.strategy import Object, Strategy
@@ -31,7 +31,7 @@ async def apply(
     answers.accepted(x, answers.ONE, scope)
     info = x.info
     options = write_options(info, "PatchOptions")
-    config, duplicates = read_configuration(x, options)
+    config, duplicates = await large.read(x, read_configuration, x, options)
     ctx = core.write_context(
         x, options.field_manager, dry_run=options.dry_run, subresource=info.subresource, operation=APPLY
     )

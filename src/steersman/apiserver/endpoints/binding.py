@@ -12,7 +12,7 @@ from steersman.apimachinery.errors import ApiError, BadRequest, conflict
 from steersman.apimachinery.field_errors import aggregate
 from steersman.apimachinery.options import write_options
 from steersman.apiserver.core import Core
-from steersman.apiserver.endpoints import answers, other_kind
+from steersman.apiserver.endpoints import answers, large, other_kind
 from steersman.apiserver.exchange import Answer, Exchange
 from steersman.apiserver.scope import ResourceScope
 from steersman.apiserver.strategy import Object
@@ -22,7 +22,9 @@ async def bind(core: Core, scope: ResourceScope, x: Exchange) -> Answer:
     """Give the Pod that the path names the node of the Binding, and the condition PodScheduled."""
     choice = answers.accepted(x, frozenset(), scope)
     options = write_options(x.info, "CreateOptions")
-    binding = other_kind.read(x, scope, builtin_kind("", "v1", "Binding"), options.field_validation)
+    binding = await large.read(
+        x, other_kind.read, x, scope, builtin_kind("", "v1", "Binding"), options.field_validation
+    )
     name = x.info.name
     if binding["metadata"].get("name") != name:
         raise BadRequest("name in URL does not match name in Binding object")

@@ -11,7 +11,7 @@ from steersman.apimachinery.errors import forbidden
 from steersman.apimachinery.options import write_options
 from steersman.apiserver import rest
 from steersman.apiserver.core import Core
-from steersman.apiserver.endpoints import answers, bodies
+from steersman.apiserver.endpoints import answers, bodies, large
 from steersman.apiserver.exchange import Answer, Exchange
 from steersman.apiserver.scope import ResourceScope
 
@@ -19,7 +19,7 @@ from steersman.apiserver.scope import ResourceScope
 async def create(core: Core, scope: ResourceScope, x: Exchange) -> Answer:
     answers.accepted(x, answers.ONE, scope)
     options = write_options(x.info, "CreateOptions")
-    obj = bodies.decode(x, scope, scope.strategy, options.field_validation)
+    obj = await large.read(x, bodies.decode, x, scope, scope.strategy, options.field_validation)
     rest.match_namespace(obj["metadata"], x.info.namespace, namespaced=scope.namespaced)
     if scope.terminating:
         why = "create not allowed while custom resource definition is terminating"

@@ -19,7 +19,7 @@ from steersman.apimachinery.go_values import DecodeError
 from steersman.apimachinery.gvk import split_api_version
 from steersman.apimachinery.options import DeleteOptions, delete_options, list_options
 from steersman.apiserver.core import Core
-from steersman.apiserver.endpoints import answers, bodies
+from steersman.apiserver.endpoints import answers, bodies, large
 from steersman.apiserver.endpoints.list import Page, encode_list, list_meta, read
 from steersman.apiserver.exchange import Answer, Exchange
 from steersman.apiserver.scope import ResourceScope
@@ -32,7 +32,7 @@ _TYPE = "apimachinery/pkg/apis/meta/v1.DeleteOptions"
 
 async def delete(core: Core, scope: ResourceScope, x: Exchange) -> Answer:
     choice = answers.accepted(x, answers.ONE, scope)
-    options = _options(x)
+    options = await large.read(x, _options, x)
     ctx = core.write_context(x, "", dry_run=options.dry_run)
     entry, gone = await core.registry.delete(scope, x.info.namespace, x.info.name, options, ctx)
     if gone and not scope.strategy.returns_deleted:
@@ -43,9 +43,9 @@ async def delete(core: Core, scope: ResourceScope, x: Exchange) -> Answer:
 
 async def delete_collection(core: Core, scope: ResourceScope, x: Exchange) -> Answer:
     answers.accepted(x, answers.MANY, scope)
-    options = _options(x)
+    options = await large.read(x, _options, x)
     selecting = list_options(x.info)
-    selection = select(scope, x.info.namespace, selecting)
+    selection = await large.read(x, select, scope, x.info.namespace, selecting)
     page = await read(core, scope, selection, selecting)
     ctx = core.write_context(x, "", dry_run=options.dry_run)
     waiting = iter(page.entries)

@@ -14,7 +14,7 @@ from steersman.apimachinery.options import DeleteOptions, delete_options, write_
 from steersman.apiserver import rest
 from steersman.apiserver.admission import Attributes
 from steersman.apiserver.core import Core
-from steersman.apiserver.endpoints import answers, other_kind
+from steersman.apiserver.endpoints import answers, large, other_kind
 from steersman.apiserver.exchange import Answer, Exchange
 from steersman.apiserver.scope import ResourceScope
 from steersman.apiserver.strategy import Object
@@ -27,7 +27,9 @@ async def evict(core: Core, scope: ResourceScope, x: Exchange) -> Answer:
     """Evict the Pod that the path names; 429 while its budget does not allow it."""
     choice = answers.accepted(x, frozenset(), scope)
     options = write_options(x.info, "CreateOptions")
-    eviction = other_kind.read(x, scope, rules.eviction_kind(), options.field_validation, also="policy/v1beta1")
+    eviction = await large.read(
+        x, other_kind.read, x, scope, rules.eviction_kind(), options.field_validation, also="policy/v1beta1"
+    )
     meta, namespace, name = eviction["metadata"], x.info.namespace, x.info.name
     deletion = delete_options(x.info, eviction.get("deleteOptions"))
     dry_run = options.dry_run or deletion.dry_run

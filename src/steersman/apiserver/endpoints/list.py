@@ -17,7 +17,7 @@ from steersman.apimachinery.errors import ApiError, BadRequest, Expired
 from steersman.apimachinery.options import ListOptions, list_options
 from steersman.apiserver import rest
 from steersman.apiserver.core import Core
-from steersman.apiserver.endpoints import answers, transform
+from steersman.apiserver.endpoints import answers, large, transform
 from steersman.apiserver.endpoints.get import not_older_than
 from steersman.apiserver.exchange import Answer, Exchange
 from steersman.apiserver.scope import ResourceScope
@@ -52,7 +52,7 @@ class Page:
 async def list_(core: Core, scope: ResourceScope, x: Exchange) -> Answer:
     choice = answers.accepted(x, answers.MANY, scope)
     options = list_options(x.info)
-    selection = select(scope, x.info.namespace, options)
+    selection = await large.read(x, select, scope, x.info.namespace, options)
     page = await read(core, scope, selection, options)
     meta = list_meta(scope, page)
     if not choice.transform and choice.media_type == JSON:

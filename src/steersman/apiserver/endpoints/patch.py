@@ -23,7 +23,7 @@ from steersman.apimachinery.patch import json_patch, merge_patch, strategic
 from steersman.apimachinery.schema.embedded import SchemaDecodeError
 from steersman.apiserver import rest
 from steersman.apiserver.core import Core
-from steersman.apiserver.endpoints import answers, bodies
+from steersman.apiserver.endpoints import answers, bodies, large
 from steersman.apiserver.endpoints.apply import APPLY_PATCH
 from steersman.apiserver.endpoints.apply import apply as server_side_apply
 from steersman.apiserver.endpoints.patch_errors import unfit_result, unfit_strategic, unfit_text
@@ -51,7 +51,7 @@ async def patch(
     check_media_type(scope, media)
     answers.accepted(x, answers.ONE, scope)
     options = write_options(info, "PatchOptions")
-    change, duplicates = read_patch(x, scope, media, options)
+    change, duplicates = await large.read(x, read_patch, x, scope, media, options)
     ctx = core.write_context(x, options.field_manager, dry_run=options.dry_run, subresource=info.subresource)
     tree = codec.decode(x.request.body) if media == STRATEGIC_PATCH else None
 

@@ -28,7 +28,7 @@ from steersman.apiserver.admission import Attributes
 from steersman.apiserver.authn.service_accounts import Bound
 from steersman.apiserver.builtins import BuiltinRules
 from steersman.apiserver.core import Core
-from steersman.apiserver.endpoints import answers, bodies, transform
+from steersman.apiserver.endpoints import answers, bodies, large, transform
 from steersman.apiserver.exchange import Answer, Exchange
 from steersman.apiserver.scope import ResourceScope
 from steersman.apiserver.strategy import Object
@@ -54,7 +54,7 @@ async def request_token(core: Core, scope: ResourceScope, x: Exchange) -> Answer
     answers.accepted(x, answers.ONE, body_scope)
     choice = answers.accepted(x, frozenset({"PartialObjectMetadata"}))
     options = write_options(x.info, "CreateOptions")
-    asked = bodies.decode(x, body_scope, rules, options.field_validation)
+    asked = await large.read(x, bodies.decode, x, body_scope, rules, options.field_validation)
     meta, namespace, name = asked["metadata"], x.info.namespace, x.info.name
     rest.match_namespace(meta, namespace, namespaced=True)
     ctx = core.write_context(x, options.field_manager, dry_run=options.dry_run, subresource="token")

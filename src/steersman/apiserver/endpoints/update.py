@@ -10,7 +10,7 @@ import time
 from steersman.apimachinery.options import write_options
 from steersman.apiserver import rest
 from steersman.apiserver.core import Core
-from steersman.apiserver.endpoints import answers, bodies
+from steersman.apiserver.endpoints import answers, bodies, large
 from steersman.apiserver.exchange import Answer, Exchange
 from steersman.apiserver.scope import ResourceScope
 from steersman.apiserver.strategy import Object, Strategy
@@ -23,7 +23,7 @@ async def update(
     answers.accepted(x, answers.ONE, scope)
     info = x.info
     options = write_options(info, "UpdateOptions")
-    body = bodies.decode(x, scope, strategy, options.field_validation)
+    body = await large.read(x, bodies.decode, x, scope, strategy, options.field_validation)
     rest.match_namespace(body["metadata"], info.namespace, namespaced=scope.namespaced)
     rest.match_name(body["metadata"], info.name)
     ctx = core.write_context(x, options.field_manager, dry_run=options.dry_run, subresource=info.subresource)

@@ -17,7 +17,7 @@ from steersman.apimachinery.errors import ApiError, Expired
 from steersman.apimachinery.options import ListOptions, list_options
 from steersman.apiserver import rest
 from steersman.apiserver.core import Core
-from steersman.apiserver.endpoints import answers, transform
+from steersman.apiserver.endpoints import answers, large, transform
 from steersman.apiserver.exchange import Answer, Exchange
 from steersman.apiserver.scope import ResourceScope
 from steersman.apiserver.selection import Selection, select
@@ -36,7 +36,7 @@ async def watch(core: Core, scope: ResourceScope, x: Exchange) -> Answer:
     choice = answers.accepted(x, answers.ONE, scope)
     options = list_options(x.info)
     name = x.info.name if x.info.verb == "watch" and "fieldSelector" not in x.info.query else ""
-    selection = select(scope, x.info.namespace, options, name)
+    selection = await large.read(x, select, scope, x.info.namespace, options, name)
     if "Table" in choice.transform:
         transform.check_level(x.info)
     after = rest.parse_option(options.resource_version)

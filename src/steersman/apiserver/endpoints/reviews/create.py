@@ -11,7 +11,7 @@ from steersman.apimachinery.options import write_options
 from steersman.apiserver import rest
 from steersman.apiserver.admission import Attributes
 from steersman.apiserver.core import Core
-from steersman.apiserver.endpoints import answers, bodies, transform
+from steersman.apiserver.endpoints import answers, bodies, large, transform
 from steersman.apiserver.endpoints.reviews import access, rules, subject, token
 from steersman.apiserver.exchange import Answer, Exchange
 from steersman.apiserver.scope import ResourceScope
@@ -35,7 +35,7 @@ async def create(core: Core, scope: ResourceScope, x: Exchange) -> Answer:
     answers.accepted(x, answers.ONE, scope)
     choice = answers.accepted(x, frozenset({"PartialObjectMetadata"}))
     options = write_options(x.info, "CreateOptions")
-    review = bodies.decode(x, scope, scope.strategy, options.field_validation)
+    review = await large.read(x, bodies.decode, x, scope, scope.strategy, options.field_validation)
     meta = review["metadata"]
     version = meta.get("resourceVersion")
     rest.wipe_system_metadata(meta)
