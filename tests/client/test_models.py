@@ -92,6 +92,22 @@ def test_a_change_changes_nothing_else(spec: dict[str, Any], replicas: int) -> N
     assert app.to_wire() == stored(**{**spec, "replicas": replicas})
 
 
+@given(
+    spec=SPEC, status=st.none() | st.fixed_dictionaries({}, optional={"ready": st.integers(0, 3), "extra": st.just(1)})
+)
+def test_one_field_is_written_as_in_the_whole(spec: dict[str, Any], status: dict[str, Any] | None) -> None:
+    obj = stored(**spec)
+    if status is not None:
+        obj["status"] = status
+    app = MyApp.from_wire(obj)
+    for name in ("spec", "status", "metadata", "kind"):
+        assert app.field_to_wire(name) == app.to_wire().get(name)
+    app.status.ready = 5
+    assert app.field_to_wire("status") == app.to_wire()["status"]
+    app.status = None  # type: ignore[assignment]
+    assert app.field_to_wire("status") is None
+
+
 def test_unknown_fields_follow_their_list_items() -> None:
     app = MyApp.from_wire(stored(ports=[{"name": "a", "x": 1}, {"name": "b", "x": 2}, {"name": "c", "x": 3}]))
     app.spec.ports.reverse()

@@ -15,7 +15,7 @@ from pydantic.alias_generators import to_camel
 
 from steersman.client.errors import DecodeError
 from steersman.client.resources import Resource
-from steersman.client.roundtrip import Origin, dump
+from steersman.client.roundtrip import Opaque, Origin, dump, dump_field
 
 
 def _time(value: datetime) -> str:
@@ -77,7 +77,7 @@ class ManagedFieldsEntry(Model):
     api_version: str = ""
     time: Time | None = None
     fields_type: str = ""
-    fields_v1: dict[str, Any] | None = Field(None, alias="fieldsV1")
+    fields_v1: Annotated[dict[str, Any] | None, Opaque] = Field(None, alias="fieldsV1")
     subresource: str = ""
 
 
@@ -172,6 +172,13 @@ class KubernetesObject(Model):
         Fields that are None are left out, as are defaults that were absent when the object was read.
         """
         return dump(self, self._origin)
+
+    def field_to_wire(self, name: str) -> Any:
+        """One field of `to_wire()`, by its name in Python; None if it has none such."""
+        try:
+            return dump_field(self, self._origin, name)
+        except LookupError:
+            return self.to_wire().get(name)
 
 
 Spec = TypeVar("Spec")

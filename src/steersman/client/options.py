@@ -6,7 +6,7 @@ import platform
 import sys
 from collections.abc import Mapping
 from os.path import basename
-from typing import Any, Literal, TypeVar, cast
+from typing import Any, Literal, NamedTuple, TypeVar, cast
 
 from steersman import __version__
 from steersman.client.models import KubernetesObject
@@ -44,6 +44,27 @@ def own_namespace(body: Mapping[str, Any], namespace: str | None) -> str | None:
     if own and namespace and own != namespace:
         raise ValueError(f"the object is of namespace {own!r}, the request of {namespace!r}")
     return namespace or own
+
+
+class Identity(NamedTuple):
+    """Which object this is; "" for what is not known of it."""
+
+    api_version: str
+    kind: str
+    namespace: str
+    name: str
+    uid: str
+    resource_version: str
+
+
+def identity_of(obj: KubernetesObject | Mapping[str, Any]) -> Identity:
+    """Which object this is, typed or not."""
+    if isinstance(obj, KubernetesObject):
+        meta = obj.metadata
+        return Identity(obj.api_version, obj.kind, meta.namespace, meta.name, meta.uid, meta.resource_version)
+    metadata = obj.get("metadata") or {}
+    told = (metadata.get(key) or "" for key in ("namespace", "name", "uid", "resourceVersion"))
+    return Identity(obj.get("apiVersion") or "", obj.get("kind") or "", *told)
 
 
 def query_of(**parameters: str | None) -> dict[str, str]:

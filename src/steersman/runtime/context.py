@@ -8,7 +8,7 @@ from contextlib import AbstractAsyncContextManager
 from typing import Any, TypeVar
 
 from steersman.client.models import KubernetesObject
-from steersman.client.options import wire
+from steersman.client.options import identity_of
 from steersman.client.resources import Object
 from steersman.runtime.client import CachedClient
 from steersman.runtime.finalizers import finalizing
@@ -122,8 +122,7 @@ class Context:
     def _own(self, obj: KubernetesObject | Object) -> None:
         if self.object is None:
             raise RuntimeError("there is no object that could own another: pass owned=False")
-        owner = wire(self.object)["metadata"].get("namespace")
-        _put_into(obj, owner)
+        _put_into(obj, identity_of(self.object).namespace)
         set_controller_reference(self.object, obj)
 
     def _owning(self, change: Change[Any]) -> Change[Any]:

@@ -5,11 +5,8 @@ Source: controller-runtime `pkg/controller/controllerutil/controllerutil.go`; AP
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import Any, cast
-
 from steersman.client.models import KubernetesObject, OwnerReference
-from steersman.client.options import wire
+from steersman.client.options import identity_of
 from steersman.client.resources import Object
 
 AnyObject = KubernetesObject | Object
@@ -39,8 +36,7 @@ def set_owner_reference(owner: AnyObject, obj: AnyObject) -> None:
 
 def remove_owner_reference(owner: AnyObject, obj: AnyObject) -> bool:
     """Take the reference to `owner` away; tells whether there was one."""
-    uid = _metadata(owner).get("uid")
-    references = _metadata(obj).get("ownerReferences") or []
+    uid, references = identity_of(owner).uid, _references(obj)
     kept = [reference for reference in references if reference["uid"] != uid]
     _set(obj, kept)
     return len(kept) != len(references)
@@ -48,34 +44,27 @@ def remove_owner_reference(owner: AnyObject, obj: AnyObject) -> bool:
 
 def controller_of(obj: AnyObject) -> Object | None:
     """The reference to the object's controller, in the API's form."""
-    return next((ref for ref in _metadata(obj).get("ownerReferences") or [] if ref.get("controller")), None)
+    return next((ref for ref in _references(obj) if ref.get("controller")), None)
 
 
 def is_controlled_by(obj: AnyObject, owner: AnyObject) -> bool:
     controller = controller_of(obj)
-    return controller is not None and controller["uid"] == _metadata(owner).get("uid")
+    return controller is not None and controller["uid"] == identity_of(owner).uid
 
 
 def _reference(owner: AnyObject, obj: AnyObject) -> Object:
-    body = wire(owner)
-    metadata = body.get("metadata") or {}
-    if not metadata.get("uid"):
+    who = identity_of(owner)
+    if not who.uid:
         raise ValueError(f"{_name(owner)} has no uid: only an object that was read from the server can own others")
-    namespace, own = metadata.get("namespace"), _metadata(obj).get("namespace")
-    if namespace and namespace != own:
+    if who.namespace and who.namespace != identity_of(obj).namespace:
         raise ValueError(
             f"{_name(owner)} cannot own {_name(obj)}: a namespaced owner must be in the namespace of what it owns"
         )
-    return {
-        "apiVersion": body["apiVersion"],
-        "kind": body["kind"],
-        "name": metadata["name"],
-        "uid": metadata["uid"],
-    }
+    return {"apiVersion": who.api_version, "kind": who.kind, "name": who.name, "uid": who.uid}
 
 
 def _put(obj: AnyObject, reference: Object) -> None:
-    references = list(_metadata(obj).get("ownerReferences") or [])
+    references = _references(obj)
     for index, existing in enumerate(references):
         if existing["uid"] == reference["uid"]:
             references[index] = {**existing, **reference}
@@ -94,12 +83,14 @@ def _set(obj: AnyObject, references: list[Object]) -> None:
         obj.get("metadata", {}).pop("ownerReferences", None)
 
 
-def _metadata(obj: AnyObject) -> Mapping[str, Any]:
-    return cast("Mapping[str, Any]", wire(obj).get("metadata") or {})
+def _references(obj: AnyObject) -> list[Object]:
+    if isinstance(obj, KubernetesObject):
+        return [reference.model_dump(by_alias=True, exclude_none=True) for reference in obj.metadata.owner_references]
+    return list((obj.get("metadata") or {}).get("ownerReferences") or ())
 
 
 def _name(obj: AnyObject) -> str:
-    body = wire(obj)
-    metadata = body.get("metadata") or {}
-    place = f"{metadata['namespace']}/" if metadata.get("namespace") else ""
-    return f"{body.get('kind', 'object')} {place}{metadata.get('name', '')}"
+    who = identity_of(obj)
+    return (
+        f"{who.kind or 'object'} {who.namespace}/{who.name}" if who.namespace else f"{who.kind or 'object'} {who.name}"
+    )

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from typing import Any, Literal, TypeVar
 
 import orjson
 
+from steersman.apimachinery.patch import merge_patch
 from steersman.client.models import KubernetesObject
-from steersman.client.options import wire
+from steersman.client.options import identity_of
 from steersman.client.resources import Kind, Object
 from steersman.runtime.client import CachedClient
 
@@ -36,38 +36,23 @@ class StatusWriter:
         """
         if self._mode == "off" or (after := _encoded(self._obj)) == self._before:
             return False
-        body = wire(self._obj)
-        metadata, status = body["metadata"], body.get("status")
-        resource, name, namespace = self._kind.api_kind(), metadata["name"], metadata.get("namespace")
+        patch = merge_patch.diff({"status": orjson.loads(self._before)}, {"status": orjson.loads(after)})
+        if not patch:
+            return False
+        who = identity_of(self._obj)
+        resource, namespace = self._kind.api_kind(), who.namespace or None
         if self._mode == "apply":
-            wanted = {
-                "apiVersion": body["apiVersion"],
-                "kind": body["kind"],
-                "metadata": {"name": name, "namespace": namespace} if namespace else {"name": name},
-                "status": status,
-            }
-            await client.apply(wanted, force=True, subresource="status")
+            # The uid keeps it from an object that was made anew under the name.
+            metadata = {"name": who.name, "uid": who.uid} | ({"namespace": namespace} if namespace else {})
+            wanted = {"apiVersion": resource.api_version, "kind": resource.kind, "metadata": metadata}
+            await client.apply({**wanted, "status": orjson.loads(after) or {}}, force=True, subresource="status")
         else:
-            before = orjson.loads(self._before)
-            guard = {"resourceVersion": version or metadata.get("resourceVersion")}
-            patch = {"metadata": guard, "status": merge_diff(before, status)}
-            await client.patch_status(resource, name, patch, namespace=namespace)
+            patch["metadata"] = {"resourceVersion": version or who.resource_version}
+            await client.patch_status(resource, who.name, patch, namespace=namespace)
         self._before = after
         return True
 
 
-def merge_diff(before: Any, after: Any) -> Any:
-    """The JSON merge patch (RFC 7396) that makes `after` of `before`."""
-    if not isinstance(before, Mapping) or not isinstance(after, Mapping):
-        return after
-    patch: dict[str, Any] = {key: None for key in before if key not in after}
-    for key, value in after.items():
-        if key not in before:
-            patch[key] = value
-        elif before[key] != value:
-            patch[key] = merge_diff(before[key], value)
-    return patch
-
-
 def _encoded(obj: KubernetesObject | Object) -> bytes:
-    return orjson.dumps(wire(obj).get("status"), option=orjson.OPT_SORT_KEYS)
+    status = obj.field_to_wire("status") if isinstance(obj, KubernetesObject) else obj.get("status")
+    return orjson.dumps(status, option=orjson.OPT_SORT_KEYS)
