@@ -76,7 +76,10 @@ class Core:
         manager = manager_name(field_manager, x.request.headers.get("user-agent", ""))
         writer = Writer(manager, operation, subresource)
         options = options_object(x.info) if x.info.query else {}
-        return WriteContext(x.user, writer, self.now(), dry_run, subresource, x.warnings, options=options)
+        ctx = WriteContext(x.user, writer, self.now(), dry_run, subresource, x.warnings, options=options)
+        if x.audit is not None:
+            ctx.annotate = x.audit.annotate
+        return ctx
 
     async def history(self, cache: ResourceCache, after: int) -> list[Change] | None:
         """A resource's changes after a revision up to now, from the store; None when they are gone for good."""

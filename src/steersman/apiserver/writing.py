@@ -12,6 +12,7 @@ from steersman.apimachinery.apply.managers import APPLY, Writer
 from steersman.apimachinery.gvk import GroupVersionKind
 from steersman.apiserver import rest
 from steersman.apiserver.admission import Admission, Attributes, Form
+from steersman.apiserver.admission.chain import Annotate, untold
 from steersman.apiserver.authn.user import UserInfo
 from steersman.apiserver.scope import ResourceScope
 from steersman.apiserver.sizes import check_size
@@ -37,6 +38,7 @@ class WriteContext:
     warnings: list[str] = field(default_factory=list)
     authorize_create: rest.Check = rest.allow
     owns: bool = False
+    annotate: Annotate = untold
     options: Object = field(default_factory=dict)
 
     @property
@@ -159,4 +161,5 @@ def attributes_of(
         form=None if facet is None else facet.form,
         options={"kind": kind, "apiVersion": "meta.k8s.io/v1", **ctx.options},
         warn=ctx.warn,
+        annotate=ctx.annotate,
     )

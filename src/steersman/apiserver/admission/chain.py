@@ -27,6 +27,15 @@ class Form(Protocol):
     def default(self, obj: Object, /) -> None: ...
 
 
+Annotate = Callable[[str, str, int], None]
+METADATA, REQUEST = 1, 2
+"""Audit levels from which on an annotation is told."""
+
+
+def untold(key: str, value: str, level: int) -> None:
+    """Annotations of a request that is not recorded."""
+
+
 @dataclass(slots=True)
 class Attributes:
     """What a plugin may know of a write. `operation` is CREATE, UPDATE or DELETE; `name` is "" when it is generated.
@@ -34,8 +43,8 @@ class Attributes:
     A plugin that changes the object changes its top level or metadata in place, or puts another one in its place.
     `kind` is what the request is about: a subresource may have a kind of its own, whose objects `form` knows.
     `options` are the request's (CreateOptions and so on), as an object. `warn` takes texts for Warning headers,
-    `annotations` what an audit event is to tell. `patched` says that the object came back from outside. `afterwards` is
-    called once the write is over, with whether it was stored.
+    `annotate` what an audit event is to tell: key, value, and the audit level from which on it is told. `patched` says
+    that the object came back from outside. `afterwards` is called once the write is over, with whether it was stored.
     """
 
     operation: str
@@ -51,7 +60,7 @@ class Attributes:
     form: Form | None = None
     options: Object | None = None
     warn: Callable[[list[str]], None] = lambda texts: None
-    annotations: dict[str, str] = field(default_factory=dict)
+    annotate: Annotate = untold
     patched: bool = False
     reinvocation: Reinvocation | None = None
     afterwards: list[Callable[[bool], None]] = field(default_factory=list)

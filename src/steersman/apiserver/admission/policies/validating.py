@@ -12,7 +12,7 @@ from functools import partial
 from steersman.api.admissionregistration.judging import Decision, Judge, Verdict
 from steersman.apimachinery.codec import json as codec
 from steersman.apimachinery.errors import ApiError
-from steersman.apiserver.admission.chain import Attributes
+from steersman.apiserver.admission.chain import METADATA, Attributes
 from steersman.apiserver.admission.conditions import admission_variables
 from steersman.apiserver.admission.policies.dispatch import (
     Dispatcher,
@@ -143,6 +143,7 @@ def _act(
 
 def _publish(findings: _Findings, attributes: Attributes) -> None:
     for key, values in findings.annotations.items():
-        attributes.annotations[key] = ", ".join(values)
+        attributes.annotate(key, ", ".join(values), METADATA)
     if findings.failures:
-        attributes.annotations[_FAILURES] = codec.encode(findings.failures[:_MAX_FAILURES]).decode()
+        told = codec.encode(findings.failures[:_MAX_FAILURES]).decode()
+        attributes.annotate(_FAILURES, told, METADATA)

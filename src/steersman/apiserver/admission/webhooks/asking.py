@@ -16,7 +16,7 @@ from steersman.api.admission import review as reviews
 from steersman.api.admission.review import Question, Verdict
 from steersman.api.review_answers import AnswerError
 from steersman.apimachinery.errors import ApiError, BadRequest, forbidden, internal
-from steersman.apiserver.admission.chain import Attributes
+from steersman.apiserver.admission.chain import METADATA, Attributes
 from steersman.apiserver.admission.conditions import admission_variables, request_namespace
 from steersman.apiserver.admission.matching import Equivalents, matched_scope, namespace_matches, object_matches
 from steersman.apiserver.admission.versions import convert
@@ -118,7 +118,8 @@ class Asker:
             verdict = await self._send(hook, question, mutating)
             code, rejected = 200, False
             attributes.warn([text for text in verdict.warnings if text])
-            attributes.annotations.update({f"{hook.name}/{key}": text for key, text in verdict.annotations.items()})
+            for key, text in verdict.annotations.items():
+                attributes.annotate(f"{hook.name}/{key}", text, METADATA)
             if not verdict.allowed:
                 refusal = reviews.refusal(hook.name, verdict.status)
                 code, rejected = refusal.code, True

@@ -14,8 +14,9 @@ from steersman.api.admission.review import Question, Verdict
 from steersman.api.review_answers import AnswerError
 from steersman.apimachinery.codec import json as codec
 from steersman.apimachinery.errors import ApiError, internal
+from steersman.apimachinery.field_errors import Struct, format_json
 from steersman.apimachinery.patch import json_patch
-from steersman.apiserver.admission.chain import Attributes
+from steersman.apiserver.admission.chain import METADATA, REQUEST, Attributes
 from steersman.apiserver.admission.matching import is_exempt
 from steersman.apiserver.admission.replacing import replace
 from steersman.apiserver.admission.versions import convert
@@ -23,6 +24,8 @@ from steersman.apiserver.admission.webhooks.asking import Asker, CallFailed
 from steersman.apiserver.admission.webhooks.hooks import Hook, HookSource
 from steersman.apiserver.scope import ResourceScope
 from steersman.apiserver.strategy import Object
+
+_MUTATION = "mutation.webhook.admission.k8s.io/"
 
 log = logging.getLogger("steersman.apiserver.admission")
 
@@ -63,11 +66,12 @@ class MutatingWebhooks:
         if round_.running and notes.left != codec.encode(attributes.obj):
             notes.object_changed()
         try:
-            for hook in await self._source.hooks():
+            for index, hook in enumerate(await self._source.hooks()):
                 scope = await self._asker.concerns(hook, attributes)
                 if scope is None or (round_.running and hook.uid not in notes.again):
                     continue
-                if await self._changes(hook, scope, attributes):
+                told = _Telling(hook, f"round_{int(round_.running)}_index_{index}", attributes)
+                if await self._changes(hook, scope, attributes, told):
                     notes.object_changed()
                     round_.wanted = True
                 if hook.reinvoked:
@@ -75,9 +79,10 @@ class MutatingWebhooks:
         finally:
             notes.left = codec.encode(attributes.obj)
 
-    async def _changes(self, hook: Hook, scope: ResourceScope, attributes: Attributes) -> bool:
+    async def _changes(self, hook: Hook, scope: ResourceScope, attributes: Attributes, told: _Telling) -> bool:
         """Ask one webhook; whether it changed the object."""
         question = await self._asker.question(scope, attributes)
+        changed = False
         try:
             verdict = await self._asker.ask(hook, question, attributes, mutating=True)
             patched = _patched(hook, question, verdict)
@@ -85,11 +90,37 @@ class MutatingWebhooks:
             if not hook.ignores_failures:
                 raise internal(str(error)) from None
             log.warning("a webhook that may fail was passed over", extra={"webhook": hook.name, "error": str(error)})
-            return False
-        if patched is None:
-            return False
-        await _put(patched, scope, attributes)
-        return codec.encode(patched) != codec.encode(question.obj)
+            told.failed_open()
+        else:
+            if patched is not None:
+                told.patch(verdict.patch)
+                await _put(patched, scope, attributes)
+                changed = codec.encode(patched) != codec.encode(question.obj)
+        finally:
+            told.mutation(changed)
+        return changed
+
+
+@dataclass(frozen=True, slots=True)
+class _Telling:
+    """What audit events tell of one call; `place` are its round and its place among all webhooks."""
+
+    hook: Hook
+    place: str
+    attributes: Attributes
+
+    def failed_open(self) -> None:
+        self.attributes.annotate(f"failed-open.{_MUTATION}{self.place}", self.hook.name, METADATA)
+
+    def mutation(self, mutated: bool) -> None:
+        self.attributes.annotate(f"{_MUTATION}{self.place}", self._text({"mutated": mutated}), METADATA)
+
+    def patch(self, text: bytes) -> None:
+        facts = {"patch": codec.decode(text), "patchType": "JSONPatch"}
+        self.attributes.annotate(f"patch.webhook.admission.k8s.io/{self.place}", self._text(facts), REQUEST)
+
+    def _text(self, facts: Object) -> str:
+        return format_json(Struct(configuration=self.hook.configuration, webhook=self.hook.name, **facts))
 
 
 def _patched(hook: Hook, question: Question, verdict: Verdict) -> Object | None:
