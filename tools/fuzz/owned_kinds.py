@@ -6,6 +6,7 @@ Few names and few values, so that managers meet.
 from __future__ import annotations
 
 import copy
+from collections.abc import Callable
 from random import Random
 from typing import Any
 
@@ -79,7 +80,7 @@ class KindMaker:
 
     def schema(self, depth: int) -> Schema:
         """A schema of any kind, with `depth` levels below it at most."""
-        makers = [(self._scalar, 4)]
+        makers: list[tuple[Callable[[int], Schema], float]] = [(self._scalar, 4)]
         if depth > 0:
             makers += [(self._struct, 4), (self._map, 2.5), (self._map_list, 4), (self._set, 2), (self._list, 1)]
             makers += [(self._embedded, 0.7), (self._untyped, 1)]

@@ -164,7 +164,7 @@ class Steps:
 
     def _some_entries(self) -> list[Object]:
         api_version = self.kind.api_version(self.version)
-        fields = self.rng.choice(
+        fields: Object = self.rng.choice(
             ({"f:spec": {}}, {"f:spec": {"f:a": {}}}, {"f:metadata": {"f:labels": {".": {}, "f:a": {}}}})
         )
         entry = {

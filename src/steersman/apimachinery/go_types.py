@@ -58,7 +58,8 @@ class StringCodec(Codec):
         return value if isinstance(value, str) else self.refuse(value, place, out)
 
     def refuse(self, value: Any, place: Place | None, out: Outcome) -> Any:
-        out.mismatch(json_kind(value), place, self.go_name, go_kind="string")
+        given = "float64" if isinstance(value, float) else ""
+        out.mismatch(json_kind(value), place, self.go_name, given, go_kind="string")
         return self.zero
 
 

@@ -14,7 +14,7 @@ import orjson
 
 from steersman.apimachinery.apply.fieldset import FieldSet, Node, canonical, from_paths
 from steersman.apimachinery.apply.path import SELF
-from steersman.apimachinery.apply.typed import DEDUCED, Atom, ListAtom, MapAtom, TypeView
+from steersman.apimachinery.apply.typed import DEDUCED, UNTYPED, UNTYPED_ATOMIC, Atom, ListAtom, MapAtom, TypeView
 
 _MAX_REMEMBERED = 4096
 
@@ -42,6 +42,14 @@ def _reconcile(view: TypeView, fields: Node) -> Node:
     return FieldSet(canonical(fields)).recursive_difference(whole).union(whole).tree
 
 
+def _has_untyped_items(atom: MapAtom) -> bool:
+    """Maps of values without a declared type are left alone; upstream takes int-or-string and formats for such, too."""
+    items = atom.items
+    if items is None or atom.fields or items is UNTYPED_ATOMIC:
+        return False
+    return items is DEDUCED or items.scalar == UNTYPED
+
+
 class _Walker:
     __slots__ = ("path", "whole")
 
@@ -57,7 +65,7 @@ class _Walker:
             self.list(atom.list, node, atomic)
 
     def map(self, atom: MapAtom, node: Node, atomic: bool) -> None:
-        if atom.items is DEDUCED and not atom.fields:
+        if _has_untyped_items(atom):
             return
         if atom.atomic and not atomic:
             if node:

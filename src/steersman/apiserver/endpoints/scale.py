@@ -273,7 +273,8 @@ def _with_scale(scope: ResourceScope, old: Object, proposed: Any, mapping: Scale
     spec = proposed.get("spec") or {}
     if not isinstance(spec, dict):
         raise BadRequest("json: cannot unmarshal into Go struct field Scale.spec of type v1.ScaleSpec")
-    replicas = spec.get("replicas", 0)
+    replicas = spec.get("replicas")
+    replicas = 0 if replicas is None else replicas
     if scope.custom and replicas == _NEVER_SET:
         path = quote("." + ".".join(mapping.spec_replicas))
         raise BadRequest(f"the spec replicas field {path} cannot be empty")
