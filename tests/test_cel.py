@@ -86,6 +86,28 @@ def test_wrong_types_are_told() -> None:
         cel.compile("1", [SPEC])  # type: ignore[arg-type]
 
 
+@pytest.mark.parametrize(
+    ("text", "outcome"),
+    [
+        ("2024-01-02T03:04:05,5+01:00", "2024-01-02T03:04:05.5+01:00"),
+        ("0000-02-29T00:00:00Z", "0000-02-29T00:00:00Z"),
+        ("0001-01-01T00:00:00+01:00", "0001-01-01T00:00:00+01:00"),
+        ("9999-12-31T23:59:59-10:00", "9999-12-31T23:59:59-10:00"),
+        ("2024-01-02t03:04:05Z", 'as "2006-01-02T15:04:05": cannot parse "t03:04:05Z" as "T"'),
+        ("2024-01-02T03:04:05z", 'parsing time "2024-01-02T03:04:05z": extra text: "z"'),
+        ("2024-01-02T03:04:05.5+25:00", 'parsing time "2024-01-02T03:04:05.5+25:00": extra text: "+25:00"'),
+    ],
+)
+def test_times_of_the_schema_are_read_as_go_reads_them(text: str, outcome: str) -> None:
+    compiled = cel.compile("string(self)", {"type": "string", "format": "date-time"})
+    try:
+        found = compiled.evaluate(text).value
+    except cel.EvaluationError as error:
+        found = str(error)
+    assert outcome in found
+    assert cel.compile("self.getFullYear()", {"type": "string", "format": "date"}).evaluate("0000-02-29").value == 0
+
+
 def test_data_that_is_not_json_is_an_evaluation_error() -> None:
     endless: list[Any] = []
     endless.append(endless)

@@ -289,7 +289,8 @@ def _date_time(decl: Decl, raw: Any) -> Any:
     text = _string(decl, raw)
     value = times.parse_schema_timestamp(text)
     if value is None:
-        raise CelError(f"Invalid date-time formatted string {text}")
+        problem = times.schema_timestamp_problem(text)
+        raise CelError(f"Invalid date-time formatted string {text}{': ' * bool(problem)}{problem}")
     return value
 
 

@@ -11,6 +11,7 @@ from calendar import monthrange
 from datetime import UTC, datetime, timedelta, tzinfo
 from zoneinfo import ZoneInfo
 
+from steersman._util.gotext import quote
 from steersman.apimachinery.schema.cel.errors import CelError
 from steersman.apimachinery.schema.cel.literals import INT_MAX, INT_MIN
 from steersman.apimachinery.schema.cel.values import MAX_TIME, MIN_TIME, SECOND, Duration, Timestamp
@@ -41,14 +42,17 @@ _RFC3339 = re.compile(
     r"([0-9]{4})-([0-9]{2})-([0-9]{2})T([0-9]{2}):([0-9]{2}):([0-9]{2})([.,][0-9]+)?(?:(Z)|([+-])([0-9]{2}):([0-9]{2}))"
 )
 _SCHEMA_TIME = re.compile(
-    r"([0-9]{4})-([0-9]{2})-([0-9]{2})[Tt]([0-9]{2}):([0-9]{2}):([0-9]{2})(\.[0-9]+)?"
-    r"(?:([Zz])|([+-])([0-9]{2}):?([0-9]{2}))?"
+    r"([0-9]{4})-([0-9]{2})-([0-9]{2})T([0-9]{2}):([0-9]{2}):([0-9]{2})([.,][0-9]+)?"
+    r"(?:(Z)|([+-])([0-9]{2}):([0-9]{2}))?"
 )
+_LOCAL_TIME = re.compile(r"[0-9-]{10}T[0-9:]{8}(?:[.,][0-9]+)?")
 _DATE = re.compile(r"([0-9]{4})-([0-9]{2})-([0-9]{2})")
 _EPOCH = datetime(1970, 1, 1)
 _CYCLE = 146097 * 86400
 """Seconds of 400 years."""
-_EARLIEST, _LATEST = -62135596800 + 172800, 253402300799 - 172800
+_FIRST, _LAST = -62135596800, 253402300799
+"""What `datetime` holds: the years 1 to 9999."""
+_EARLIEST, _LATEST = _FIRST + 172800, _LAST - 172800
 
 
 def parse_duration(text: str) -> Duration | None:
@@ -105,7 +109,8 @@ def _seconds(nanos: int) -> float:
 
 def _moment(match: re.Match[str]) -> Timestamp | None:
     year, month, day, hour, minute, second = (int(match[i]) for i in range(1, 7))
-    if year < 1 or not 1 <= month <= 12 or not 1 <= day <= monthrange(year, month)[1]:
+    days = _days(year, month, day)
+    if days is None:
         return None
     if hour > 23 or minute > 59 or second > 59:
         return None
@@ -115,10 +120,17 @@ def _moment(match: re.Match[str]) -> Timestamp | None:
         if hours > 24 or minutes > 60:
             return None
         offset = (hours * 3600 + minutes * 60) * (-1 if match[9] == "-" else 1)
-    delta = datetime(year, month, day, hour, minute, second) - _EPOCH
-    nanos = (delta.days * 86400 + delta.seconds - offset) * SECOND
+    nanos = (days * 86400 + hour * 3600 + minute * 60 + second - offset) * SECOND
     fraction = (match[7] or ".")[1:10]
     return Timestamp(nanos + int(fraction.ljust(9, "0")), offset)
+
+
+def _days(year: int, month: int, day: int) -> int | None:
+    """The days since 1970 of a date from the year 0 on; None where the calendar has none."""
+    if not 1 <= month <= 12 or not 1 <= day <= monthrange(year + 400, month)[1]:
+        return None
+    # as the calendar repeats, the year 0 is like 400
+    return (datetime(year or 400, month, day) - _EPOCH).days - (0 if year else _CYCLE // 86400)
 
 
 def parse_timestamp(text: str) -> Timestamp | None:
@@ -136,30 +148,35 @@ def parse_schema_timestamp(text: str) -> Timestamp | None:
     return _moment(match) if match else None
 
 
+def schema_timestamp_problem(text: str) -> str:
+    """Why a text that has the schema's date-time format is no point in time all the same, in Go's words."""
+    if text[10:11] == "t":
+        return f'parsing time {quote(text)} as "2006-01-02T15:04:05": cannot parse {quote(text[10:])} as "T"'
+    match = _LOCAL_TIME.match(text)
+    return f"parsing time {quote(text)}: extra text: {quote(text[match.end() :])}" if match else ""
+
+
 def parse_date(text: str) -> Timestamp | None:
     """A day, as the beginning of it in UTC."""
     match = _DATE.fullmatch(text)
     if not match:
         return None
-    year, month, day = map(int, match.groups())
-    if year < 1 or not 1 <= month <= 12 or not 1 <= day <= monthrange(year, month)[1]:
-        return None
-    return Timestamp((datetime(year, month, day) - _EPOCH).days * 86400 * SECOND)
+    days = _days(*map(int, match.groups()))
+    return None if days is None else Timestamp(days * 86400 * SECOND)
 
 
 def format_timestamp(value: Timestamp) -> str:
     """RFC 3339 with the offset that the time was written with, and as many decimals as it has."""
     seconds, nanos = divmod(value.nanos, SECOND)
-    try:
-        local = _EPOCH + timedelta(seconds=seconds + value.offset)
-    except OverflowError:
-        local = _EPOCH + timedelta(seconds=seconds)
+    seconds += value.offset
+    shift = (seconds < _FIRST) - (seconds > _LAST)
+    local = _EPOCH + timedelta(seconds=seconds + shift * _CYCLE)
     fraction = f".{nanos:09d}".rstrip("0") if nanos else ""
     zone = "Z"
     if value.offset:
         hours, minutes = divmod(abs(value.offset) // 60, 60)
         zone = f"{'-' if value.offset < 0 else '+'}{hours:02d}:{minutes:02d}"
-    return f"{local.isoformat(timespec='seconds')}{fraction}{zone}"
+    return f"{local.year - 400 * shift:04d}{local.isoformat(timespec='seconds')[4:]}{fraction}{zone}"
 
 
 def in_zone(value: Timestamp, zone: str = "UTC") -> tuple[datetime, int]:
