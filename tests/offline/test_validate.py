@@ -306,3 +306,18 @@ def test_a_manifest_that_is_too_large(run: Run, tmp_path: Path) -> None:
 def test_usage(run: Run, arguments: list[str]) -> None:
     done = run(*arguments)
     assert (done.status, done.err.count("\n")) == (2, 1)
+
+
+def test_the_line_of_a_cause_with_a_dot_in_front(run: Run, tmp_path: Path) -> None:
+    """As the rules of /scale name their fields."""
+    scale = (
+        "storage: true\n      subresources: {scale: {specReplicasPath: .spec.size, statusReplicasPath: .status.size}}"
+    )
+    item = "- metadata: {name: a}\n  spec:\n    size: -1\n"
+    write(
+        tmp_path,
+        crd=CRD.replace("storage: true", scale),
+        a="apiVersion: shop.example.com/v1\nkind: WidgetList\nitems:\n" + item,
+    )
+    done = run("validate", "a.yaml", "--crd", "crd.yaml")
+    assert "a.yaml:6: Widget/a: .spec.size: Invalid value: -1: should be a non-negative integer" in done.lines

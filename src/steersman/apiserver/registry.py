@@ -132,7 +132,7 @@ class Registry:
                 existing = scope.cache.get(key)
                 if existing is None and not _may_create(strategy, ctx):
                     raise not_found(scope.group, scope.resource, name)
-                old = await readable(scope, existing) if existing is not None else None
+                old = await readable(scope, existing, dry_run=ctx.dry_run) if existing is not None else None
                 if uid:
                     _check_uid(scope, key, name, uid, old, dry_run=ctx.dry_run)
                 if existing is None or old is None:

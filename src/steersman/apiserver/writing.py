@@ -102,13 +102,13 @@ class Writes:
         return self._locks.hold((scope.cache.prefix, key))
 
 
-async def readable(scope: ResourceScope, entry: Entry) -> Object:
-    """A new tree of what a write starts from."""
+async def readable(scope: ResourceScope, entry: Entry, *, dry_run: bool) -> Object:
+    """A new tree of what a write starts from; a dry run fails in the words of a read."""
     if scope.view.remote:
         try:
             await scope.view.prepare([entry])
         except Unreadable as error:
-            raise error.of_write() from None
+            raise error if dry_run else error.of_write() from None
     return scope.view.tree(entry)
 
 

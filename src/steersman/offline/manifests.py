@@ -242,7 +242,7 @@ def _item(
     prefix = f"items[{position}]"
 
     def line_in_item(path: str) -> int:
-        return line(f"{prefix}.{path}" if path else prefix)
+        return line(f"{prefix}.{path.lstrip('.')}" if path else prefix)
 
     if not isinstance(item, dict):
         return Unusable(source, index, position, line_in_item(""), "the item is not an object")

@@ -1,3 +1,5 @@
+import re
+
 import pytest
 
 from steersman.apimachinery.schema.formats import is_recognised, string_format
@@ -138,6 +140,8 @@ def test_formats_belong_to_types(kind: str, name: str, known: bool) -> None:
         ("[", "missing closing ]: `[`"),
         ("[z-a]", "invalid character class range: `z-a`"),
         ("\\8", "invalid escape sequence: `\\8`"),
+        ("a\\C", "invalid escape sequence: `\\C`"),
+        ("[\\C]", "invalid escape sequence: `\\C`"),
     ],
 )
 def test_bad_patterns_are_named_in_go_words(pattern: str, reason: str) -> None:
@@ -150,6 +154,29 @@ def test_patterns_search_in_long_texts_and_stop_at_no_line_end() -> None:
     ends = compile_pattern("b$")
     assert ends("a" * 500 + "b")
     assert not ends("ab\n")
+
+
+def test_what_only_looks_like_an_escape_sequence_is_none() -> None:
+    assert compile_pattern(r"\Qa\C\E$")(r"a\C")
+    assert compile_pattern(r"\\C")(r"\C")
+
+
+@pytest.mark.parametrize(
+    ("host", "reason"),
+    [
+        ("%zz", 'invalid URL escape "%zz"'),
+        ("a%4", 'invalid URL escape "%4"'),
+        ("a%41", 'invalid URL escape "%41"'),
+        ("a^%zz", 'invalid character "^" in host name'),
+        ("a%25%c3%a4", ""),
+    ],
+)
+def test_escapes_in_hosts(host: str, reason: str) -> None:
+    if not reason:
+        assert parse_url(f"https://{host}/").host == host
+        return
+    with pytest.raises(ValueError, match=re.escape(reason)):
+        parse_url(f"https://{host}/")
 
 
 def test_parse_url() -> None:

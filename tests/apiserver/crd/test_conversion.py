@@ -218,6 +218,23 @@ async def test_no_object_is_deleted_that_cannot_be_read_in_the_version_of_the_de
     assert (await apiserver.request("DELETE", f"{V1}/a")).status == 200
 
 
+async def test_a_dry_run_fails_as_a_read_does_and_a_write_has_words_of_its_own(
+    apiserver: RunningServer, converter: Converter
+) -> None:
+    await define(apiserver, converter.client_config)
+    await create(apiserver, "a")
+    converter.refused = {"a"}
+
+    headers = {"Content-Type": "application/merge-patch+json"}
+    for path, reason, words in (
+        (f"{V2}/a", None, "object not decodable"),
+        (f"{V2}/a?dryRun=All", "InternalError", "Internal error occurred: StorageError: corrupt object"),
+    ):
+        answer = await apiserver.request("PATCH", path, {"spec": {"replicas": 2}}, headers=headers)
+        assert (answer.status, answer.body.get("reason")) == (500, reason)
+        assert answer.body["message"].startswith(words)
+
+
 async def test_a_definition_goes_with_its_objects_though_its_webhook_is_broken(
     apiserver: RunningServer, converter: Converter
 ) -> None:

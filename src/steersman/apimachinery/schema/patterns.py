@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable
 from functools import lru_cache
 
@@ -24,6 +25,10 @@ _GO_WORDS = {
 }
 
 
+# a text between \\Q and \\E, or an escape sequence
+_ESCAPE = re.compile(r"\\Q.*?(?:\\E|\Z)|\\.", re.DOTALL)
+
+
 class PatternError(ValueError):
     """The text is no regular expression; the message is Go's."""
 
@@ -31,6 +36,8 @@ class PatternError(ValueError):
 @lru_cache(maxsize=4096)
 def compile_pattern(pattern: str) -> Pattern:
     """A function that tells whether the pattern is found anywhere in a text. Raises PatternError."""
+    if any(found[0] == r"\C" for found in _ESCAPE.finditer(pattern)):  # any byte, which Go does not have
+        raise PatternError(r"error parsing regexp: invalid escape sequence: `\C`")
     options = re2.Options()
     options.log_errors = False
     options.never_capture = True

@@ -84,6 +84,8 @@ def _parse_authority(authority: str) -> tuple[str | None, str]:
         raise ValueError(f'invalid port "{port}" after host')
     bare = name.removeprefix("[").replace(":", "") if host.startswith("[") else name
     valid = _HOST.match(bare)
+    if valid is not None and bare[valid.end() : valid.end() + 1] == "%":
+        raise ValueError(f'invalid URL escape "{bare[valid.end() : valid.end() + 3]}"')
     if valid is None or valid.end() != len(bare):
         end = valid.end() if valid else 0
         raise ValueError(f'invalid character "{bare[end]}" in host name')
