@@ -9,17 +9,15 @@ from dataclasses import dataclass, field
 from random import Random
 from typing import Any
 
+from .owned_entries import APPLIERS, ODD_NAMES, PAST, Entries
 from .owned_kinds import METADATA, Schema
 from .owned_values import OTHERS, Values, below
 from .values import write
 from .wire import UID_OF, VERSION_OF, Ask
 
 Object = dict[str, Any]
-APPLIERS = ("m1", "m2", "m3", "kubectl")
 UPDATERS = ("", "", "m1", "m2", "u1", "u2", "kubectl-client-side-apply", "kubectl")
-ODD_NAMES = ("a/b", "ä", "x" * 128, "x" * 129, "a\tb", " ", "before-first-apply", "ancient-changes")
 AGENTS = ("fuzz/1", "fuzz/1", "kubectl/v1.37 (linux)", "", "/", "a b/c", "x" * 140)
-PAST = ("2001-01-01T00:00:00Z", "2002-02-02T02:02:02Z", "2003-03-03T00:00:00Z")
 APPLY, JSON, MERGE, STRATEGIC = (
     f"application/{each}"
     for each in ("apply-patch+yaml", "json-patch+json", "merge-patch+json", "strategic-merge-patch+json")
@@ -59,6 +57,7 @@ class Steps:
         wrong = rng.choice((0.0, 0.0, 0.0, 0.02, 0.06))
         self.values = Values(rng, wrong)
         self.odd = rng.random() < 0.3
+        self.entries = Entries(rng)
 
     def chance(self, share: float) -> bool:
         return self.rng.random() < share
@@ -67,6 +66,7 @@ class Steps:
         """The next request."""
         self.version = self.rng.choice(list(self.kind.versions))
         self.schema = self.kind.versions[self.version]
+        self.entries.api_version = self.kind.api_version(self.version)
         self.path = f"{self.kind.collection(self.version)}/{self.name}"
         if self.live is None:
             return self._create() if self.chance(0.5) else self._apply()
@@ -155,26 +155,12 @@ class Steps:
     def _create(self) -> Ask:
         body = self.fresh()
         if self.chance(0.1):
-            body["metadata"]["managedFields"] = self._edited(self._some_entries())
+            body["metadata"]["managedFields"] = self.entries.edited(self.entries.some())
         self.configs.clear()
         return self.ask("POST", body, self.updater())
 
     def _delete(self) -> Ask:
         return Ask("DELETE", self.path, subject=self.subject)
-
-    def _some_entries(self) -> list[Object]:
-        api_version = self.kind.api_version(self.version)
-        fields: Object = self.rng.choice(
-            ({"f:spec": {}}, {"f:spec": {"f:a": {}}}, {"f:metadata": {"f:labels": {".": {}, "f:a": {}}}})
-        )
-        entry = {
-            "manager": "m1",
-            "operation": "Apply",
-            "apiVersion": api_version,
-            "time": PAST[0],
-            "fieldsType": "FieldsV1",
-        }
-        return [{**entry, "fieldsV1": fields}, {**entry, "manager": "u1", "operation": "Update", "fieldsV1": fields}]
 
     # applies
 
@@ -223,7 +209,7 @@ class Steps:
             {"kind": None},
             {"apiVersion": "v9"},
             {"apiVersion": self.kind.api_version("v7")},
-            {"metadata": {**meta, "managedFields": self.rng.choice(([], [{}], self._some_entries()))}},
+            {"metadata": {**meta, "managedFields": self.rng.choice(([], [{}], self.entries.some()))}},
             {"metadata": {**meta, "name": "other"}},
             {"metadata": {**meta, "namespace": "other"}},
             {"metadata": {**meta, "uid": self.rng.choice((UID_OF.format(self.subject), "u"))}},
@@ -264,54 +250,8 @@ class Steps:
         elif draw < 0.45:
             meta["managedFields"] = self.rng.choice(([], [{}], None))
         elif draw < 0.65 and meta.get("managedFields"):
-            meta["managedFields"] = self._edited(meta["managedFields"])
+            meta["managedFields"] = self.entries.edited(meta["managedFields"])
         return obj
-
-    def _edited(self, entries: list[Object]) -> Any:
-        """managedFields that a client changed."""
-        entries = copy.deepcopy(entries)
-        at, draw = self.rng.randrange(len(entries)), self.rng.randint(0, 13)
-        entry = entries[at]
-        if draw == 0:
-            return entries[:at] + entries[at + 1 :]
-        if draw == 1:
-            return [*entries, {**entry, "manager": self.rng.choice(APPLIERS)}]
-        if draw == 2:
-            entry["operation"] = self.rng.choice(("Apply", "Update", "Odd", ""))
-        elif draw == 3:
-            entry.pop(self.rng.choice(sorted(entry)))
-        elif draw == 4:
-            entry["fieldsType"] = self.rng.choice(("FieldsV2", "", None))
-        elif draw == 5:
-            entry["fieldsV1"] = self.rng.choice(
-                ({}, {"f:spec": {}}, {"x": {}}, {"k:{": {}}, None, {"f:a": 1}, {"i:0": {}}, {".": {}})
-            )
-        elif draw == 6:
-            entry["apiVersion"] = self.rng.choice(("v1", "fuzz.example.com/v9", "other/v1", ""))
-        elif draw == 7:
-            entry["time"] = self.rng.choice((*PAST, None, "x", "2020-01-01T00:00:00+02:00", "2020-01-01T00:00:00.5Z"))
-        elif draw == 8:
-            entry["subresource"] = self.rng.choice(("status", "scale", "", "odd"))
-        elif draw == 9:
-            entry["manager"] = self.rng.choice((*ODD_NAMES, ""))
-        elif draw == 10:
-            self.rng.shuffle(entries)
-        elif draw == 11:
-            return [*entries, {}]
-        else:
-            self._edit_fields(entry.get("fieldsV1"))
-        return entries
-
-    def _edit_fields(self, node: Any) -> None:
-        """Take some fields out of a set, or put some in."""
-        while isinstance(node, dict) and node and self.chance(0.7):
-            key = self.rng.choice(sorted(node))
-            if self.chance(0.3):
-                del node[key]
-                return
-            node = node[key]
-        if isinstance(node, dict):
-            node[self.rng.choice(("f:a", "f:b", ".", "f:zz", 'v:"x"', 'k:{"name":"x"}', "i:0", "v:1"))] = {}
 
     def _aged(self) -> Ask:
         """The same object, its entries older: so later steps show who gets a new time."""
@@ -341,7 +281,7 @@ class Steps:
     def _many(self) -> Ask:
         """Entries of many updaters, more than are kept."""
         obj = self.current()
-        entry = self._some_entries()[1]
+        entry = self.entries.some()[1]
         count = self.rng.randint(9, 13)
         made = [{**entry, "manager": f"u{n}", "time": self.rng.choice(PAST)} for n in range(count)]
         obj["metadata"]["managedFields"] = [*(obj["metadata"].get("managedFields") or ()), *made]
@@ -357,7 +297,7 @@ class Steps:
 
     def _patched_metadata(self) -> Object:
         options: tuple[Object, ...] = (
-            {"managedFields": self.rng.choice(([], [{}], None, self._some_entries()))},
+            {"managedFields": self.rng.choice(([], [{}], None, self.entries.some()))},
             {"resourceVersion": self._a_version()},
             {"labels": self.rng.choice((None, {"a": None}, {"b": "y"}))},
             {"annotations": {LAST_APPLIED: self.rng.choice((None, "{}"))}},
@@ -417,7 +357,7 @@ class Steps:
 
     def _operation(self) -> Object:
         if self.chance(0.12):
-            return self._entry_operation()
+            return self.entries.operation(len(self.current()["metadata"].get("managedFields") or ()))
         value: Any = self.current()
         schema, path = {**self.schema, "properties": {**self.schema["properties"], "metadata": METADATA}}, ""
         while isinstance(value, (dict, list)) and value and (not path or self.chance(0.7)):
@@ -446,20 +386,6 @@ class Steps:
         if path.count("/") < 3 and path.startswith("/metadata"):  # what is the servers' own has no place elsewhere
             path = "/spec"
         return {"op": self.rng.choice(("copy", "move")), "from": path, "path": f"{path.rpartition('/')[0]}/b"}
-
-    def _entry_operation(self) -> Object:
-        path, count = "/metadata/managedFields", len(self.current()["metadata"].get("managedFields") or ())
-        at = self.rng.randrange(max(count, 1))
-        options: tuple[Object, ...] = (
-            {"op": "replace", "path": path, "value": self.rng.choice(([], [{}], None))},
-            {"op": "remove", "path": path},
-            {"op": "remove", "path": f"{path}/{at}"},
-            {"op": "replace", "path": f"{path}/{at}/manager", "value": "m1"},
-            {"op": "replace", "path": f"{path}/{at}/operation", "value": "Apply"},
-            {"op": "replace", "path": f"{path}/{at}/fieldsV1", "value": {"f:spec": {"f:a": {}}}},
-            {"op": "add", "path": f"{path}/-", "value": self._some_entries()[0]},
-        )
-        return self.rng.choice(options)
 
     # subresources
 
