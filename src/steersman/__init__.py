@@ -33,6 +33,7 @@ if TYPE_CHECKING:
     from steersman.client.models import custom_resource as custom_resource
     from steersman.client.models import set_condition as set_condition
     from steersman.client.modify import ConflictReport as ConflictReport
+    from steersman.client.rebase import RebaseConflict as RebaseConflict
     from steersman.client.resources import Object as Object
     from steersman.client.resources import Resource as Resource
     from steersman.client.retry import DEFAULT_BACKOFF as DEFAULT_BACKOFF
@@ -93,6 +94,7 @@ _EXPORTS = {
         "set_condition",
     ),
     "client.modify": ("ConflictReport",),
+    "client.rebase": ("RebaseConflict",),
     "client.resources": ("Object", "Resource"),
     "client.retry": ("DEFAULT_BACKOFF", "DEFAULT_RETRY", "Backoff", "retry_on_conflict"),
     "client.sync": ("SyncClient",),

@@ -32,6 +32,8 @@ if TYPE_CHECKING:
     from steersman.client.models import set_condition as set_condition
     from steersman.client.modify import ConflictReport as ConflictReport
     from steersman.client.pager import Listing as Listing
+    from steersman.client.rebase import Clash as Clash
+    from steersman.client.rebase import RebaseConflict as RebaseConflict
     from steersman.client.resources import Kind as Kind
     from steersman.client.resources import Object as Object
     from steersman.client.resources import Resource as Resource
@@ -67,6 +69,7 @@ _EXPORTS = {
     ),
     "modify": ("ConflictReport",),
     "pager": ("Listing",),
+    "rebase": ("Clash", "RebaseConflict"),
     "resources": ("Kind", "Object", "Resource"),
     "retry": ("DEFAULT_BACKOFF", "DEFAULT_RETRY", "Backoff", "retry_on_conflict"),
     "sync": ("SyncClient",),

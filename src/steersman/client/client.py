@@ -19,15 +19,18 @@ from steersman.client.options import (
     delete_options,
     is_status,
     kind_of,
+    origin_of,
     own_namespace,
     query_of,
     wire,
 )
 from steersman.client.pager import DEFAULT_LIMIT, Listing
+from steersman.client.rebase import rebase
 from steersman.client.resources import Kind, Object, Resource, ResourceMapping
 from steersman.client.rest import RestClient
 from steersman.client.rest_mapper import RestMapper
 from steersman.client.retry import DEFAULT_RETRY, Backoff
+from steersman.client.schemas import Schemas, Shape
 from steersman.client.transport import Transport
 from steersman.client.watch import INACTIVITY, RECONNECT, Watch
 from steersman.client.watch_memory import Memory
@@ -92,6 +95,7 @@ class Client:
             on_warning=on_warning,
         )
         self.mapper = RestMapper(lambda path: self.rest.json("GET", path))
+        self._schemas = Schemas(lambda path: self.rest.json("GET", path))
 
     async def __aenter__(self) -> Self:
         return self
@@ -393,6 +397,44 @@ class Client:
             return answer
 
         return await Modification(kind, read, write, change, backoff, on_conflict).run()
+
+    async def rebase(
+        self,
+        obj: O,
+        read: O | None = None,
+        *,
+        namespace: str | None = None,
+        subresource: Literal["status"] | None = None,
+        backoff: Backoff = DEFAULT_RETRY,
+        field_manager: str | None = None,
+    ) -> O:
+        """Replace an object like `update`, but after a Conflict put the change on top of the other writer's.
+
+        The change is what differs between `read`, the object as it was read, and `obj`; a typed object that was read
+        remembers how it was. It is merged with what is there field by field, and in lists item by item where the
+        schema names their keys. Where both have changed the same field to different values, RebaseConflict is raised:
+        it says which fields, who (field managers) and when. After `backoff.steps` lost races the last Conflict is
+        raised.
+        """
+        kind, wanted = kind_of(obj), wire(obj)
+        known = wire(read) if read is not None else origin_of(obj)
+        if known is None:
+            raise ValueError("rebase needs the object as it was read: pass it as `read`")
+        resource, name = kind.api_kind(), wanted.get("metadata", {}).get("name", "")
+        space, query = own_namespace(wanted, namespace), self._write_query(field_manager, None, None)
+
+        async def get() -> Object:
+            answer: Object = await Client._send(self, "GET", resource, space, name)
+            return answer
+
+        async def put(body: Object) -> Object:
+            answer: Object = await self._send("PUT", resource, space, name, subresource, query=query, body=body)
+            return answer
+
+        async def shape() -> Shape:
+            return await self._schemas.shape(resource)
+
+        return kind.from_wire(await rebase(known, wanted, get=get, put=put, shape=shape, backoff=backoff))
 
     async def _read_to_change(
         self, resource: Resource, namespace: str | None, name: str, subresource: str | None

@@ -10,6 +10,7 @@ from collections.abc import Callable, Mapping
 from datetime import UTC, datetime
 from typing import Annotated, Any, ClassVar, Generic, Self, TypeVar, cast
 
+import orjson
 from pydantic import BaseModel, ConfigDict, Field, PlainSerializer, PrivateAttr, ValidationError, model_validator
 from pydantic.alias_generators import to_camel
 
@@ -142,6 +143,7 @@ class KubernetesObject(Model):
     metadata: ObjectMeta = Field(default_factory=ObjectMeta)
 
     _origin: Origin = PrivateAttr(default_factory=Origin)
+    _read: bytes | None = PrivateAttr(None)
 
     def model_post_init(self, context: Any, /) -> None:
         resource = type(self).api_resource
@@ -164,6 +166,7 @@ class KubernetesObject(Model):
         except ValidationError as error:
             raise DecodeError(f"{cls.__name__}: {error}", obj) from error
         typed._origin.read(typed, obj)
+        typed._read = orjson.dumps(obj)
         return typed
 
     def to_wire(self) -> dict[str, Any]:
@@ -172,6 +175,11 @@ class KubernetesObject(Model):
         Fields that are None are left out, as are defaults that were absent when the object was read.
         """
         return dump(self, self._origin)
+
+    @property
+    def origin(self) -> dict[str, Any] | None:
+        """The JSON that this was read from, whatever has been changed since; None if it was not read."""
+        return None if self._read is None else orjson.loads(self._read)
 
     def field_to_wire(self, name: str) -> Any:
         """One field of `to_wire()`, by its name in Python; None if it has none such."""

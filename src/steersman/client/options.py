@@ -46,6 +46,11 @@ def own_namespace(body: Mapping[str, Any], namespace: str | None) -> str | None:
     return namespace or own
 
 
+def origin_of(obj: KubernetesObject | Mapping[str, Any]) -> Object | None:
+    """A typed object as it was read; None if it was not, or is untyped."""
+    return obj.origin if isinstance(obj, KubernetesObject) else None
+
+
 class Identity(NamedTuple):
     """Which object this is; "" for what is not known of it."""
 

@@ -235,3 +235,4 @@ class SyncClient:
     get_scale = _blocking(Client.get_scale)
     update_scale = _blocking(Client.update_scale)
     modify = _blocking(Client.modify)
+    rebase = _blocking(Client.rebase)
