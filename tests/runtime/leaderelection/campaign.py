@@ -153,11 +153,12 @@ class Campaign:
             leader, token = self._begun.get_nowait()
         started = time.monotonic()
         self._harm(fault, leader, token)
-        if fault in ("lost", "late"):
-            # What it sends arrives, so that the others must take it for the leader, which it cannot know: that could
-            # go on for ever.
-            asyncio.get_running_loop().call_later(HALF_DEAF, leader.proxy.heal)
+        # What a half deaf one sends arrives, so that the others must take it for the leader, which it cannot know: that
+        # could go on for ever.
+        limit = HALF_DEAF if fault in ("lost", "late") else PATIENCE
+        healing = asyncio.get_running_loop().call_later(limit, leader.proxy.heal)
         successor, new = await self._next(token)
+        healing.cancel()
         self.report.takeovers[fault].append(time.monotonic() - started)
         if fault == "pause":
             await asyncio.sleep(self._chance.uniform(0, 0.3))

@@ -42,6 +42,10 @@ class VirtualLoop(asyncio.SelectorEventLoop):
     def time(self) -> float:
         return self._virtual.now
 
+    def sleep_through(self, seconds: float) -> None:
+        """Time goes by, and nothing runs: the process is stopped."""
+        self._virtual.now += seconds
+
 
 def virtually(main: Coroutine[Any, Any, T]) -> T:
     with asyncio.Runner(loop_factory=VirtualLoop) as runner:
@@ -66,7 +70,10 @@ class Store:
 
 @dataclass
 class Network:
-    """How one process's requests fare. Delays in seconds, before and after the server has carried them out."""
+    """How one process's requests fare. Delays in seconds, before and after the server has carried them out.
+
+    `loses_answers` is about writes only.
+    """
 
     before: Callable[[], float] = lambda: 0.001
     after: Callable[[], float] = lambda: 0.001
@@ -107,7 +114,7 @@ class MemoryLock:
         loop.call_later(network.before(), self._carry_out, action, done)
         answer = await done
         await asyncio.sleep(network.after())
-        if network.loses_answers:
+        if network.loses_answers and what == "write":
             raise TransportError("the connection has ended")
         return answer
 
@@ -170,8 +177,7 @@ class Process:
             identity=who,
             exit_on_overrun=False,
             on_overrun=self._overrun,
-            wall_clock=lambda: EPOCH + timedelta(seconds=loop.time()) + self.skew,
-            **options,
+            **{"wall_clock": lambda: EPOCH + timedelta(seconds=loop.time()) + self.skew, **options},
         )
 
     def start(self) -> asyncio.Task[None]:
