@@ -68,7 +68,7 @@ class Memory:
         if before is not None and before.uid != uid:
             self._forget(key)
             yield Told("DELETED", before.raw, initial, before)
-            before = None
+            before, kind = None, "ADDED"
         self._remember(key, Known(uid, version, orjson.dumps(raw)), raw)
         if before is not None:
             kind = "MODIFIED"
