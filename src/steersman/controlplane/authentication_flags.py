@@ -82,7 +82,8 @@ def _webhook(options: argparse.Namespace) -> TokenWebhook | None:
 
 def _of_flags(options: argparse.Namespace, own_issuers: Collection[str]) -> tuple[JwtSettings, ...]:
     from steersman.apiserver.authn.configuration import issuer_errors
-    from steersman.apiserver.authn.jwt_settings import ALGORITHMS, JwtSettings, Source
+    from steersman.apiserver.authn.jws import ALGORITHMS
+    from steersman.apiserver.authn.jwt_settings import JwtSettings, Source
 
     url, client = options.oidc_issuer_url or "", options.oidc_client_id or ""
     if not url or not client:

@@ -156,7 +156,36 @@ def test_a_changed_token_is_refused() -> None:
         assert world.refusal(token) == "go-jose/go-jose: error in cryptographic primitive"
     stranger = ServiceAccountTokens(ServiceAccountConfig(), lambda *_: world.bot)
     token = stranger.issue(world.bot, OWN, Bound(), now=NOW, seconds=600)
-    assert world.refusal(token) == "go-jose/go-jose: error in cryptographic primitive"
+    assert world.refusal(token) == "invalid signature, no keys found"
+
+
+NUMERIC = "go-jose/go-jose/jwt: expected number value to unmarshal NumericDate"
+AUDIENCE = "go-jose/go-jose/jwt: expected string or array value to unmarshal to Audience"
+EMPTY = "resource name may not be empty"
+
+
+@pytest.mark.parametrize(
+    ("changed", "why"),
+    [
+        ({"exp": "x"}, NUMERIC),
+        ({"nbf": True}, NUMERIC),
+        ({"aud": 5}, AUDIENCE),
+        ({"aud": [5]}, AUDIENCE),
+        ({"kubernetes.io": []}, "json: cannot unmarshal array into Go value of type serviceaccount.kubernetes"),
+        ({"kubernetes.io": None}, EMPTY),
+        ({"kubernetes.io": {"namespace": "team"}}, EMPTY),
+        ({"kubernetes.io": {"serviceaccount": {"name": "bot", "uid": "u-1"}}}, EMPTY),
+        (
+            {"kubernetes.io": {"namespace": "team", "serviceaccount": {"name": "bot"}}},
+            "service account UID (u-1) does not match claim ()",
+        ),
+    ],
+)
+def test_claims_that_are_none_are_refused_even_from_our_own_key(changed: dict[str, Any], why: str) -> None:
+    world = World()
+    header, claims, _ = world.issue().split(".")
+    signed = f"{header}.{encode(orjson.dumps({**parts(f'{header}.{claims}.')[1], **changed}))}"
+    assert world.refusal(f"{signed}.{encode(KEYS.sign(signed.encode()))}") == why
 
 
 def test_older_issuers_are_accepted() -> None:

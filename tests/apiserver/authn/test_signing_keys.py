@@ -6,8 +6,10 @@ from pathlib import Path
 import pytest
 from cryptography.hazmat.primitives.asymmetric import ec, ed25519, rsa
 from cryptography.hazmat.primitives.serialization import Encoding, NoEncryption, PrivateFormat, PublicFormat
+from tests.apiserver.authn.issuing import sign
 
-from steersman.apiserver.authn.signing_keys import generate, generated, kept, key_set, public_keys
+from steersman.apiserver.authn.jws import Token, parse
+from steersman.apiserver.authn.signing_keys import KeySet, generate, generated, kept, key_set, public_keys
 from steersman.net.pki import create_ca
 
 
@@ -38,20 +40,37 @@ def test_what_a_key_signs_it_verifies(
     keys = key_set(private_pem(key))
     signature = keys.sign(b"message")
     assert (keys.signing.algorithm, len(signature)) == (algorithm, size)
-    assert keys.verifies(signature, b"message", algorithm, keys.signing.id)
-    assert keys.verifies(signature, b"message", algorithm, "unknown")
-    assert not keys.verifies(signature, b"massage", algorithm, keys.signing.id)
-    assert not keys.verifies(signature[:-1], b"message", algorithm, keys.signing.id)
-    assert not keys.verifies(b"", b"message", algorithm, keys.signing.id)
-    for other in ("none", "HS256", "PS256", "RS512", ""):
-        assert not keys.verifies(signature, b"message", other, keys.signing.id)
-    assert not generated().verifies(signature, b"message", algorithm, "")
+    assert verified(keys, signature, algorithm, keys.signing.id)
+    assert verified(keys, signature, algorithm, "")
+    assert not verified(keys, signature, algorithm, "unknown")
+    assert not verified(keys, signature, algorithm, keys.signing.id, b"massage")
+    assert not verified(keys, signature[:-1], algorithm, keys.signing.id)
+    assert not verified(keys, b"", algorithm, keys.signing.id)
+    for other in ("none", "HS256", "PS256", "RS512", "RS999", ""):
+        assert not verified(keys, signature, other, keys.signing.id)
+    assert not verified(generated(), signature, algorithm, "")
+
+
+def verified(keys: KeySet, signature: bytes, algorithm: str, key_id: str, signed: bytes = b"message") -> bool:
+    token = Token(algorithm, key_id, signed, signature, {})
+    return any(key.verifies(token) for key in keys.for_token(token))
+
+
+def test_rsa_keys_verify_whatever_is_one_for_them() -> None:
+    keys = key_set(private_pem(RSA))
+    for algorithm in ("RS256", "RS384", "RS512", "PS256", "PS384", "PS512"):
+        token = parse(sign(RSA, {"iss": "x"}, algorithm, keys.signing.id))
+        assert token is not None
+        assert any(key.verifies(token) for key in keys.for_token(token))
+    token = parse(sign(RSA, {"iss": "x"}, "RS256", keys.signing.id, crit=["b64"]))
+    assert token is not None
+    assert not any(key.verifies(token) for key in keys.for_token(token))
 
 
 def test_older_keys_still_verify() -> None:
     old = key_set(private_pem(RSA))
     keys = key_set(generate(), [public_pem(RSA)])
-    assert keys.verifies(old.sign(b"m"), b"m", "RS256", old.signing.id)
+    assert verified(keys, old.sign(b"message"), "RS256", old.signing.id)
     assert [key.id for key in keys.verifying] == [keys.signing.id, old.signing.id]
 
 

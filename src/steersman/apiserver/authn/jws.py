@@ -20,6 +20,7 @@ if TYPE_CHECKING:
 
     PublicKey: TypeAlias = RSAPublicKey | EllipticCurvePublicKey
 
+ALGORITHMS = ("ES256", "ES384", "ES512", "PS256", "PS384", "PS512", "RS256", "RS384", "RS512")
 _CURVES = {"P-256": ("ES256", 32), "P-384": ("ES384", 48), "P-521": ("ES512", 66)}
 _MIN_RSA_BITS = 1024
 _MAX_KEYS = 1000
@@ -49,7 +50,11 @@ class Key:
 
     def verifies(self, token: Token) -> bool:
         """Whether this key made the token's signature, with an algorithm that is one for such keys."""
-        if token.critical or (self.algorithm and token.algorithm != self.algorithm):
+        if (
+            token.critical
+            or token.algorithm not in ALGORITHMS
+            or (self.algorithm and token.algorithm != self.algorithm)
+        ):
             return False
         return _RSA[token.algorithm[:2]](self, token) if token.algorithm[:2] in _RSA else _verifies_ec(self, token)
 

@@ -7,12 +7,12 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING
+
+from steersman.apiserver.authn.jws import ALGORITHMS
 
 if TYPE_CHECKING:
     from steersman.api.authentication.claims import Expression
-
-ALGORITHMS: Final = ("ES256", "ES384", "ES512", "PS256", "PS384", "PS512", "RS256", "RS384", "RS512")
 
 
 @dataclass(frozen=True, slots=True)

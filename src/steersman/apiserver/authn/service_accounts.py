@@ -15,11 +15,14 @@ from typing import TYPE_CHECKING, Any
 
 import orjson
 
-from steersman._util.base64url import decode, encode
+from steersman._util.base64url import encode
 from steersman._util.gotext import quote
 from steersman.apimachinery import times
 from steersman.apimachinery.errors import Unauthorized
+from steersman.apimachinery.go_types import TypeTable
+from steersman.apimachinery.go_values import DecodeError
 from steersman.apiserver.authn.authenticator import DEFAULT_AUDIENCES
+from steersman.apiserver.authn.jws import parse
 from steersman.apiserver.authn.user import (
     CREDENTIAL_ID,
     NODE_NAME,
@@ -41,6 +44,21 @@ Find = Callable[[str, str, str], Object | None]
 LEEWAY = 60.0
 _PRIVATE = "kubernetes.io"
 _MAX_CACHED = 1024
+_TIMES, _TEXTS = ("exp", "iat", "nbf"), ("iss", "jti", "sub")
+_REFERENCE = "pkg/serviceaccount.ref"
+_PRIVATE_TYPES = TypeTable(
+    {
+        "pkg/serviceaccount.kubernetes": [
+            ["namespace", 1, "string"],
+            ["node", 1, f"*{_REFERENCE}"],
+            ["pod", 1, f"*{_REFERENCE}"],
+            ["serviceaccount", 1, _REFERENCE],
+            ["secret", 1, f"*{_REFERENCE}"],
+            ["warnafter", 1, "float64"],
+        ],
+        _REFERENCE: [["name", 1, "string"], ["uid", 1, "string"]],
+    }
+)
 _INVALIDATED = "service account token has been invalidated"
 
 
@@ -148,15 +166,15 @@ class ServiceAccountTokens:
         known = self._verified.get(digest)
         if known is not None:
             return known
-        parts = token.split(".")
-        if len(parts) != 3:
+        parsed = parse(token)
+        if parsed is None or parsed.claims.get("iss") not in self.config.issuers:
             return None
-        header, claims, signature = _decode_object(parts[0]), _decode_object(parts[1]), decode(parts[2])
-        if header is None or claims is None or signature is None or claims.get("iss") not in self.config.issuers:
-            return None
-        signed = f"{parts[0]}.{parts[1]}".encode()
-        if not self.keys.verifies(signature, signed, str(header.get("alg")), str(header.get("kid"))):
+        keys = self.keys.for_token(parsed)
+        if not keys:
+            raise Unauthorized("invalid signature, no keys found")
+        if not any(key.verifies(parsed) for key in keys):
             raise Unauthorized("go-jose/go-jose: error in cryptographic primitive")
+        claims = _decoded(parsed.claims)
         if len(self._verified) >= _MAX_CACHED:
             self._verified.clear()
         self._verified[digest] = claims
@@ -175,6 +193,8 @@ class ServiceAccountTokens:
         private = claims.get(_PRIVATE) or {}
         namespace, account = private.get("namespace") or "", private.get("serviceaccount") or {}
         name = account.get("name") or ""
+        if not name or not namespace:
+            raise Unauthorized("resource name may not be empty")
         found = self.find("serviceaccounts", namespace, name)
         if found is None:
             raise Unauthorized(f"serviceaccounts {quote(name)} not found")
@@ -189,13 +209,13 @@ class ServiceAccountTokens:
             self._check_bound("secrets", namespace, secret)
         if pod:
             self._check_bound("pods", namespace, pod)
-            extra |= {POD_NAME: (pod["name"],), POD_UID: (pod["uid"],)}
+            extra |= {POD_NAME: (pod.get("name", ""),), POD_UID: (pod.get("uid", ""),)}
         if claims.get("jti"):
             extra[CREDENTIAL_ID] = (f"JTI={claims['jti']}",)
         if node:
             if not pod:
                 self._check_bound("nodes", "", node)
-            extra[NODE_NAME] = (node["name"],)
+            extra[NODE_NAME] = (node.get("name", ""),)
             if node.get("uid"):
                 extra[NODE_UID] = (node["uid"],)
         return UserInfo(service_account_name(namespace, name), uid, service_account_groups(namespace), extra)
@@ -222,10 +242,20 @@ def _reference(obj: Object) -> dict[str, str]:
     return {key: meta[key] for key in ("name", "uid") if meta.get(key)}
 
 
-def _decode_object(text: str) -> dict[str, Any] | None:
-    raw = decode(text)
+def _decoded(claims: Mapping[str, Any]) -> dict[str, Any]:
+    """The claims, once they are found to have their types. Raises Unauthorized with Go's words."""
+    for name in _TIMES:
+        value = claims.get(name)
+        if value is not None and (isinstance(value, bool) or not isinstance(value, int | float)):
+            raise Unauthorized("go-jose/go-jose/jwt: expected number value to unmarshal NumericDate")
+    audiences = claims.get("aud")
+    listed = audiences if isinstance(audiences, list) else [audiences or ""]
+    if not all(isinstance(each, str) for each in listed):
+        raise Unauthorized("go-jose/go-jose/jwt: expected string or array value to unmarshal to Audience")
     try:
-        found = None if raw is None else orjson.loads(raw)
-    except ValueError:
-        return None
-    return found if isinstance(found, dict) else None
+        for name in _TEXTS:
+            _PRIVATE_TYPES.decode("string", claims.get(name))
+        private, _ = _PRIVATE_TYPES.decode("pkg/serviceaccount.kubernetes", claims.get(_PRIVATE))
+    except DecodeError as error:
+        raise Unauthorized(str(error)) from None
+    return {**claims, _PRIVATE: private}

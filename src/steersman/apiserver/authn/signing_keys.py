@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 import re2
 
 from steersman._util.base64url import encode
+from steersman.apiserver.authn.jws import Key, Token
 from steersman.net.pki import write_atomically
 
 if TYPE_CHECKING:
@@ -32,29 +33,17 @@ _CURVES = {"secp256r1": ("ES256", "P-256"), "secp384r1": ("ES384", "P-384"), "se
 
 @dataclass(frozen=True, slots=True)
 class VerifyingKey:
-    """A public key; `id` is the digest of its DER form, `algorithm` the only one that it is used with."""
+    """A public key; `id` is the digest of its DER form, `algorithm` the one that our own tokens have."""
 
     id: str
     algorithm: str
     public: PublicKey
 
-    def verifies(self, signature: bytes, signed: bytes) -> bool:
-        from cryptography.exceptions import InvalidSignature
-        from cryptography.hazmat.primitives.asymmetric import ec, padding, rsa, utils
-
-        hashing = _hashing(self.algorithm)
-        try:
-            if isinstance(self.public, rsa.RSAPublicKey):
-                self.public.verify(signature, signed, padding.PKCS1v15(), hashing)
-                return True
-            size = _coordinate_bytes(self.public)
-            if len(signature) != 2 * size:
-                return False
-            halves = (int.from_bytes(half, "big") for half in (signature[:size], signature[size:]))
-            self.public.verify(utils.encode_dss_signature(*halves), signed, ec.ECDSA(hashing))
-        except InvalidSignature:
-            return False
-        return True
+    @property
+    def key(self) -> Key:
+        """The key as signatures are verified with it: RSA keys with any algorithm that is one for them."""
+        rsa = self.algorithm.startswith("RS")
+        return Key(self.id, "RSA" if rsa else "EC", self.public, "" if rsa else self.algorithm)
 
     def jwk(self) -> dict[str, str]:
         """The key as a JSON Web Key."""
@@ -89,10 +78,9 @@ class KeySet:
         r, s = utils.decode_dss_signature(self.private.sign(message, ec.ECDSA(hashing)))
         return r.to_bytes(size, "big") + s.to_bytes(size, "big")
 
-    def verifies(self, signature: bytes, signed: bytes, algorithm: str, key_id: str) -> bool:
-        """Whether one of the keys made the signature, the one of that id when it is known."""
-        keys = [key for key in self.verifying if key.id == key_id] or self.verifying
-        return any(key.algorithm == algorithm and key.verifies(signature, signed) for key in keys)
+    def for_token(self, token: Token) -> list[Key]:
+        """The keys that may have made a token's signature: the one of its key id, all without one."""
+        return [each.key for each in self.verifying if not token.key_id or each.id == token.key_id]
 
 
 def key_set(signing: bytes, verifying: Sequence[bytes] = ()) -> KeySet:

@@ -107,6 +107,8 @@ def _account(core: Core, namespace: str, name: str, uid: str) -> Object:
 
 
 def _find(core: Core, resource: str, namespace: str, name: str) -> Object:
+    if not name:
+        raise BadRequest("Name parameter required.")
     found = core.identity.accounts.find(resource, namespace, name)
     if found is None:
         raise not_found("", resource, name)
