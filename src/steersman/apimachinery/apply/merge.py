@@ -9,11 +9,12 @@ Source: structured-merge-diff `typed/tofieldset.go`, `typed/merge.go`, `typed/re
 from __future__ import annotations
 
 from collections import Counter, deque
+from operator import is_
 from typing import Any
 
 from steersman.apimachinery.apply import path as paths
-from steersman.apimachinery.apply.compare import ABSENT
-from steersman.apimachinery.apply.fieldset import FieldSet, Node, canonical, insert
+from steersman.apimachinery.apply.compare import ABSENT, equal
+from steersman.apimachinery.apply.fieldset import FieldSet, Node, in_order
 from steersman.apimachinery.apply.path import SELF
 from steersman.apimachinery.apply.typed import Atom, ListAtom, MapAtom, TypeView
 
@@ -23,46 +24,46 @@ _UNADDRESSED = paths.index(-1)
 
 def fields_of(view: TypeView, obj: dict[str, Any]) -> FieldSet:
     """The fields that an object sets: leaves, empty maps, items of lists and keys of maps; not structs with fields."""
-    tree: Node = {}
-    _Fields(tree).visit(view.root, obj, [])
-    return FieldSet(canonical(tree))
+    return FieldSet(_fields(view.root, obj) or {})
 
 
-class _Fields:
-    __slots__ = ("tree",)
+def _fields(atom: Atom, value: Any) -> Node | None:
+    """What a value sets: {} for a leaf, None for nothing."""
+    part = atom.select(value)
+    if isinstance(part, MapAtom) and not part.atomic:
+        return _fields_of_map(part, value) if isinstance(value, dict) else None
+    if isinstance(part, ListAtom) and not part.atomic:
+        return _fields_of_list(part, value) if isinstance(value, list) else None
+    return {}
 
-    def __init__(self, tree: Node) -> None:
-        self.tree = tree
 
-    def visit(self, atom: Atom, value: Any, path: list[str]) -> None:
-        part = atom.select(value)
-        if isinstance(part, MapAtom) and not part.atomic:
-            self.map(part, value if isinstance(value, dict) else {}, path)
-        elif isinstance(part, ListAtom) and not part.atomic:
-            self.list(part, value if isinstance(value, list) else [], path)
+def _fields_of_map(atom: MapAtom, value: dict[str, Any]) -> Node | None:
+    out: Node = {}
+    for name, item in value.items():
+        child = atom.child(name)
+        node = None if child is None else _fields(child, item)
+        if item is None or item == {} or name not in atom.fields:
+            node = _member(node)
+        if node is not None:
+            out[paths.field(name)] = node
+    return in_order(out) if out else None
+
+
+def _fields_of_list(atom: ListAtom, value: list[Any]) -> Node | None:
+    elements = [_element(atom, item) for item in value]
+    times = Counter(elements)
+    out: Node = {}
+    for element, item in zip(elements, value, strict=True):
+        if element is None:
+            out[_UNADDRESSED] = {}
         else:
-            insert(self.tree, path)
+            out[element] = _member(_fields(atom.items, item) if times[element] == 1 else None)
+    return in_order(out) if out else None
 
-    def map(self, atom: MapAtom, value: dict[str, Any], path: list[str]) -> None:
-        for name, item in value.items():
-            child = atom.child(name)
-            below = [*path, paths.field(name)]
-            if child is not None:
-                self.visit(child, item, below)
-            if item is None or item == {} or name not in atom.fields:
-                insert(self.tree, below)
 
-    def list(self, atom: ListAtom, value: list[Any], path: list[str]) -> None:
-        elements = [_element(atom, item) for item in value]
-        times = Counter(elements)
-        for element, item in zip(elements, value, strict=True):
-            if element is None:
-                insert(self.tree, [*path, _UNADDRESSED])
-                continue
-            below = [*path, element]
-            if times[element] == 1:
-                self.visit(atom.items, item, below)
-            insert(self.tree, below)
+def _member(node: Node | None) -> Node:
+    """The node of something that is in the set itself, with what is below it."""
+    return in_order({SELF: {}, **node}) if node else {}
 
 
 def _element(atom: ListAtom, item: Any) -> str | None:
@@ -86,11 +87,20 @@ def _merge(atom: Atom, left: Any, right: Any) -> Any:
     part = atom.select(right)
     if isinstance(part, MapAtom) and not part.atomic:
         before, after = left if isinstance(left, dict) else {}, right if isinstance(right, dict) else {}
-        return _merge_maps(part, before, after) if before or after else right
-    if isinstance(part, ListAtom) and not part.atomic:
+        if before or after:
+            return _merge_maps(part, before, after)
+    elif isinstance(part, ListAtom) and not part.atomic:
         items_before, items_after = left if isinstance(left, list) else [], right if isinstance(right, list) else []
-        return _merge_lists(part, items_before, items_after) if items_before or items_after else right
-    return right
+        if items_before or items_after:
+            merged = _merge_lists(part, items_before, items_after)
+            same = len(merged) == len(items_before) and all(map(is_, merged, items_before))
+            return left if same and isinstance(left, list) else merged
+    return _unless_same(left, right)
+
+
+def _unless_same(left: Any, right: Any) -> Any:
+    """`left` itself where nothing changes, so that who compares passes over it."""
+    return left if type(left) is type(right) and equal(left, right) else right
 
 
 def _merge_maps(atom: MapAtom, left: dict[str, Any], right: dict[str, Any]) -> dict[str, Any]:
@@ -98,7 +108,7 @@ def _merge_maps(atom: MapAtom, left: dict[str, Any], right: dict[str, Any]) -> d
     for name, value in right.items():
         child = atom.child(name)
         before = left.get(name, ABSENT)
-        merged = value if child is None else _merge(child, before, value)
+        merged = _unless_same(before, value) if child is None else _merge(child, before, value)
         if merged is not before:
             out = dict(left) if out is None else out
             out[name] = merged

@@ -181,9 +181,10 @@ class _Apply(Update):
         last = managed.get(self.identity)
         fields = fields_of(self.view, config).recursive_difference(self.reset_in(self.api_version))
         managed[self.identity] = Entry(self.identity, self.api_version, fields, last.time if last else None)
-        merged = self.prune(merged, managed, last)
+        if not self.keeps_all(fields, last, managed):
+            merged = self.prune(merged, managed, last)
         self.settle(managed, live, merged, force)
-        same = equal(live, merged)
+        same = live is merged or equal(live, merged)
         mine = managed.pop(self.identity, None)
         if mine is not None:
             owned = mine.fields.difference(STRIPPED)
@@ -232,6 +233,12 @@ class _Apply(Update):
             if taken:
                 out[identity] = FieldSet(canonical(taken.tree))
         return out
+
+    def keeps_all(self, fields: FieldSet, last: Entry | None, managed: Managed) -> bool:
+        """Whether the applier gives nothing up: then nothing is pruned. Other versions are left to `prune`."""
+        if last is None or any(entry.api_version != self.api_version for entry in managed.values()):
+            return False
+        return last.api_version == self.api_version and (last.fields == fields or not last.fields.difference(fields))
 
     def prune(self, merged: Object, managed: Managed, last: Entry | None) -> Object:
         """Removes what the applier applied last time, does not apply now, and no one else owns."""

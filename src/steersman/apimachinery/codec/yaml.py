@@ -7,9 +7,11 @@ from collections.abc import Generator
 from functools import lru_cache
 from typing import Any, ClassVar, NamedTuple
 
+import orjson
+
 from steersman._util.gotext import format_float, format_json_float
 from steersman.apimachinery.codec import yaml_scalars
-from steersman.apimachinery.codec.json import check_depth, json_number
+from steersman.apimachinery.codec.json import check_depth, duplicate_keys, json_number
 
 _FREE_NODES, _MOST_NODES = 400_000, 4_000_000
 _OPEN = -1
@@ -123,12 +125,38 @@ def decode_with_duplicates(raw: bytes) -> tuple[Any, list[str]]:
 
     The last of the values counts. Raises YamlError, as go-yaml words it.
     """
+    found = _read_as_json(raw)
+    if found is not None:
+        return found, []
     documents = decode_documents(raw)
-    found = next(documents, None)
+    document = next(documents, None)
     documents.close()
-    if found is None:
+    if document is None:
         return None, []
-    return found.value, [f'line {line}: key "{key}" already set in map' for line, key in found.duplicates]
+    return document.value, [f'line {line}: key "{key}" already set in map' for line, key in document.duplicates]
+
+
+def _read_as_json(raw: bytes) -> dict[str, Any] | None:
+    """What most clients send is JSON, which is read faster; None where YAML may have another meaning, or none."""
+    if not raw.lstrip().startswith(b"{") or _not_json_alone().search(raw) is not None:
+        return None
+    try:
+        value = orjson.loads(raw)
+        if not isinstance(value, dict) or duplicate_keys(raw, value):
+            return None
+        check_depth(value)
+    except (orjson.JSONDecodeError, RecursionError, ValueError):
+        return None
+    found: dict[str, Any] = _through_json(value)
+    return found
+
+
+@lru_cache(maxsize=1)
+def _not_json_alone() -> Any:
+    """Tabs, what is no ASCII, escapes that YAML reads otherwise, the merge key, and keys longer than YAML lets be."""
+    import re
+
+    return re.compile(rb'[\x7f-\xff\t]|\\[^"\\bfnrt]|"<<"|"(?:[^"\\]|\\.){1000,}"\s*:')
 
 
 def decode_documents(raw: bytes) -> Generator[Document, None, None]:
