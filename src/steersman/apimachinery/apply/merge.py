@@ -195,6 +195,11 @@ def _remove_items(atom: ListAtom, value: list[Any], node: Node) -> list[Any]:
     return kept
 
 
+def has_bare_items(node: Node) -> bool:
+    """Whether an item of a list by key is owned, but nothing in it: pruning takes all from it, and so the item."""
+    return any((not below and element[0] == "k") or has_bare_items(below) for element, below in node.items())
+
+
 def with_named_parents(view: TypeView, fields: FieldSet) -> FieldSet:
     """The set and the declared fields of structs on the way to its members."""
     return FieldSet(_with_parents(view.root, fields.tree))

@@ -29,7 +29,7 @@ from steersman.apimachinery.apply.managers import (
     Writer,
     untracked,
 )
-from steersman.apimachinery.apply.merge import fields_of, merge, remove, with_named_parents
+from steersman.apimachinery.apply.merge import fields_of, has_bare_items, merge, remove, with_named_parents
 from steersman.apimachinery.apply.reconcile import reconcile
 from steersman.apimachinery.apply.typed import TypeView
 from steersman.apimachinery.apply.validate import validate
@@ -238,7 +238,9 @@ class _Apply(Update):
         """Whether the applier gives nothing up: then nothing is pruned. Other versions are left to `prune`."""
         if last is None or any(entry.api_version != self.api_version for entry in managed.values()):
             return False
-        return last.api_version == self.api_version and (last.fields == fields or not last.fields.difference(fields))
+        if last.api_version != self.api_version or has_bare_items(last.fields.tree):
+            return False
+        return last.fields == fields or not last.fields.difference(fields)
 
     def prune(self, merged: Object, managed: Managed, last: Entry | None) -> Object:
         """Removes what the applier applied last time, does not apply now, and no one else owns."""
