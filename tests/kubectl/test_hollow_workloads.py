@@ -116,6 +116,26 @@ async def test_a_deployment_that_a_quota_holds_up_says_so(kubectl: Kubectl) -> N
     assert await kubectl(f"get deployment web -o jsonpath={failure}") == ""
 
 
+@pytest.mark.parametrize("budget", ["--min-available=2", "--max-unavailable=1", "--min-available=50%"])
+async def test_a_budget_lets_pods_go_one_by_one(kubectl: Kubectl, budget: str) -> None:
+    await kubectl("create deployment web --image=nginx:1 --replicas=3")
+    await kubectl(f"rollout status deployment/web {WAIT}")
+    await kubectl(f"create poddisruptionbudget b --selector=app=web {budget}")
+    await kubectl(f"wait pdb/b --for=jsonpath={{.status.disruptionsAllowed}}=1 {WAIT}")
+    status = (await got(kubectl, "pdb b"))["status"]
+    assert (status["currentHealthy"], status["desiredHealthy"], status["expectedPods"]) == (3, 2, 3)
+    name = (await got(kubectl, "pods -l app=web"))["items"][0]["metadata"]["name"]
+    eviction = {"apiVersion": "policy/v1", "kind": "Eviction", "metadata": {"name": name}}
+    path = f"/api/v1/namespaces/default/pods/{name}/eviction"
+    await kubectl(f"create --raw {path} -f {kubectl.write('e.json', eviction)}")
+    await kubectl(f"wait pdb/b --for=jsonpath={{.status.currentHealthy}}=3 {WAIT}")
+    await kubectl(f"wait pdb/b --for=condition=DisruptionAllowed {WAIT}")
+    await kubectl("scale deployment/web --replicas=1")
+    await kubectl(f"wait pdb/b --for=jsonpath={{.status.currentHealthy}}=1 {WAIT}")
+    allowed = {"--min-available=2": "0", "--max-unavailable=1": "1", "--min-available=50%": "0"}[budget]
+    await kubectl(f"wait pdb/b --for=jsonpath={{.status.disruptionsAllowed}}={allowed} {WAIT}")
+
+
 async def test_recreate_never_has_both(kubectl: Kubectl) -> None:
     body = workload("Deployment", "d", replicas=2, strategy={"type": "Recreate"})
     await kubectl(f"create -f {kubectl.write('d.json', body)}")
