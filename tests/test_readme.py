@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import os
 import re
+import signal
 import sys
 from pathlib import Path
 from typing import Any
@@ -12,16 +13,21 @@ from typing import Any
 import pytest
 import yaml
 
+import steersman as st
+
 ROOT = Path(__file__).parents[1]
 README = (ROOT / "README.md").read_text()
 BLOCKS = re.findall(r"^```(\w+)\n(.*?)^```$", README, re.M | re.S)
 PYTHON = [code for language, code in BLOCKS if language == "python"]
-PROGRAMS = [code for code in PYTHON if "def test_" not in code]
+OPERATORS = [code for code in PYTHON if "Manager(" in code]
+PROGRAMS = [code for code in PYTHON if "def test_" not in code and code not in OPERATORS]
 TESTS = [code for code in PYTHON if "def test_" in code]
+MY_APP = st.Resource("myorg.io/v1", "MyApp")
 EXPECTED = {  # a line of what each program prints, by a word of its code
     "scale_up": r"^3 replicas at resourceVersion \d+$",
     "watch": r"^(ADDED|MODIFIED) example-myapp 2\.0$",
     "SyncClient": r"^example-myapp 1\.0$",
+    "LeaderElector": r"^leading, term 0$",
 }
 
 
@@ -53,7 +59,7 @@ async def kubeconfig(apiserver: Any) -> str:
 def test_all_blocks_are_known() -> None:
     """A block of another kind needs a test here."""
     assert {language for language, _ in BLOCKS} == {"console", "text", "sh", "python"}
-    assert (len(PROGRAMS), len(TESTS)) == (len(EXPECTED), 2)
+    assert (len(PROGRAMS), len(TESTS), len(OPERATORS)) == (len(EXPECTED), 2, 1)
 
 
 @pytest.mark.parametrize("word", EXPECTED)
@@ -62,6 +68,27 @@ async def test_programs_run(word: str, kubeconfig: str, tmp_path: Path) -> None:
     (tmp_path / "program.py").write_text(code)
     out = await python("-W", "error", "program.py", cwd=tmp_path, KUBECONFIG=kubeconfig)
     assert re.search(EXPECTED[word], out, re.M), out
+
+
+async def test_the_operator_works_until_it_is_told_to_stop(kubeconfig: str, apiserver: Any, tmp_path: Path) -> None:
+    (tmp_path / "my_operator.py").write_text(OPERATORS[0])
+    process = await asyncio.create_subprocess_exec(
+        *(sys.executable, "-W", "error", "-m", "steersman", "run", "my_operator.py"),
+        cwd=tmp_path,
+        env={**os.environ, "KUBECONFIG": kubeconfig},
+        stderr=asyncio.subprocess.PIPE,
+    )
+    try:
+        async with asyncio.timeout(30), await apiserver.client() as client, client.watch(MY_APP) as events:
+            async for event in events:
+                if event.object.get("status", {}).get("replicas") == event.object["spec"]["replicas"]:
+                    break
+            settings = await client.get(st.Resource("v1", "ConfigMap"), "example-myapp-settings", namespace="default")
+        assert settings["metadata"]["ownerReferences"][0]["kind"] == "MyApp"
+    finally:
+        process.send_signal(signal.SIGTERM)
+        _, err = await process.communicate()
+    assert process.returncode == 0, err.decode()
 
 
 @pytest.mark.parametrize("code", TESTS)

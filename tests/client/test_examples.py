@@ -140,10 +140,11 @@ async def test_after_five_conflicts_it_gives_up(peer: Any, answer: Any, tmp_path
     assert len(peer.asked_for("PUT", PATH)) == 5
 
 
-async def test_the_operator_keeps_the_status_in_step(served: Client, apiserver: Any) -> None:
+async def test_the_operator_keeps_everything_in_step(served: Client, apiserver: Any) -> None:
+    maps = Resource("v1", "ConfigMap", "configmaps", True)
     process = await start("myapp_operator.py", apiserver.kubeconfig)
     async with asyncio.timeout(30), served.watch(MY_APP) as events:
-        await served.patch(MY_APP, "example-myapp", {"spec": {"version": "9", "replicas": 4}})
+        await served.patch(MY_APP, "example-myapp", {"spec": {"version": "9", "replicas": 4}}, namespace="default")
         async for event in events:
             app = event.object
             if app.get("status", {}).get("version") == "9":
@@ -151,9 +152,18 @@ async def test_the_operator_keeps_the_status_in_step(served: Client, apiserver: 
     assert app["status"]["replicas"] == 4
     assert app["status"]["observedGeneration"] == app["metadata"]["generation"]
     assert app["status"]["conditions"][0]["status"] == "True"
+    async with asyncio.timeout(30), served.watch(maps, name="example-myapp-settings", namespace="default") as events:
+        await anext(events)
+        await served.patch(maps, "example-myapp-settings", {"data": {"version": "0"}}, namespace="default")
+        async for event in events:
+            if event.type == "MODIFIED" and event.object["data"]["version"] == "9":
+                break  # put right again
+    async with asyncio.timeout(30), served.watch(MY_APP) as events:
+        await anext(events)
+        await served.delete(MY_APP, "example-myapp", namespace="default")
+        async for event in events:
+            if event.type == "DELETED":
+                break  # the finalizer has let it go
     process.send_signal(signal.SIGTERM)
     _, err = await process.communicate()
     assert process.returncode == 0, err.decode()
-    assert (await served.get(MY_APP, "example-myapp"))["metadata"]["resourceVersion"] == app["metadata"][
-        "resourceVersion"
-    ]
