@@ -39,6 +39,12 @@ def test_a_good_one() -> None:
     assert created(crd(in_spec(a={"type": "string"}), ROOT, selectableFields=[{"jsonPath": ".spec.a"}])) == []
 
 
+def test_no_version_at_all() -> None:
+    for versions, quoted in ((None, "null"), ([], "[]")):
+        reason = f"Invalid value: {quoted}: must have exactly one version marked as storage version"
+        assert ("spec.versions", reason) in created(crd(spec={"versions": versions}))
+
+
 def test_everything_missing() -> None:
     empty = {"metadata": {"name": "x.y"}, "spec": {}, "status": {}}
     assert created(empty) == [

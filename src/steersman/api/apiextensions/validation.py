@@ -182,7 +182,8 @@ def _version_errors(spec: InternalSpec, options: _Options) -> list[FieldError]:
         errors.append(fe.invalid("spec.versions", quote_versions(spec.versions), detail))
     if sum(bool(version.get("storage")) for version in spec.versions) != 1:
         detail = "must have exactly one version marked as storage version"
-        errors.append(fe.invalid("spec.versions", quote_versions(spec.versions), detail))
+        quoted = quote_versions(spec.versions) if spec.versions else spec.raw.get("versions")
+        errors.append(fe.invalid("spec.versions", quoted, detail))
     if listed and listed[0]:
         # upstream keeps the first version's name in a field of its own, and judges it there again
         wrong = names.dns1035_label(listed[0])
