@@ -197,7 +197,8 @@ def _applied(scope: ResourceScope, x: Exchange, options: WriteOptions, now: str)
     writer = Writer(options.field_manager, APPLY, "scale")
 
     def refused(merged: Object) -> Object:
-        raise ApiError(_unconvertible("new", x.info.namespace, x.info.name))
+        meta = config.get("metadata") or {}
+        raise ApiError(_unconvertible("new", meta.get("namespace") or "", meta.get("name") or ""))
 
     def applied(current: Object) -> Object:
         owned = bool(current["metadata"].get("managedFields"))
