@@ -10,17 +10,19 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from datetime import UTC, datetime
+from typing import TYPE_CHECKING
 
 from steersman._util.keylock import KeyLocks
-from steersman.api.core import resource_lists as lists
-from steersman.api.core.quota_check import QuotaExceeded, Write, charges
-from steersman.api.core.quota_usage import Evaluator, evaluator
-from steersman.api.core.resource_lists import ResourceList
 from steersman.apimachinery.errors import ApiError, Conflict, NotFound, forbidden, internal
 from steersman.apiserver.admission.chain import Attributes
 from steersman.apiserver.quota_charges import QuotaCharges
 from steersman.apiserver.strategy import Object
 from steersman.apiserver.watchcache import ResourceCache
+
+if TYPE_CHECKING:
+    from steersman.api.core.quota_check import Write
+    from steersman.api.core.quota_usage import Evaluator
+    from steersman.api.core.resource_lists import ResourceList
 
 RETRIES = 3
 _PATIENCE = 10.0
@@ -48,6 +50,10 @@ class ResourceQuota:
         scope, namespace, new = attributes.scope, attributes.namespace, attributes.obj
         if new is None or not namespace or not scope.namespaced or not self._quotas.select(namespace):
             return
+        # Loaded with the first quota: most servers have none.
+        from steersman.api.core.quota_check import Write
+        from steersman.api.core.quota_usage import evaluator
+
         judge = evaluator(scope.group, scope.resource)
         if judge is None or not judge.handles(attributes.operation, attributes.subresource, new, attributes.old):
             return
@@ -59,6 +65,8 @@ class ResourceQuota:
             raise internal("resource quota evaluation timed out") from None
 
     async def _charge(self, judge: Evaluator, write: Write, attributes: Attributes) -> None:
+        from steersman.api.core.quota_check import QuotaExceeded, charges
+
         quotas, error = self._stored(attributes.namespace), None
         for attempt in range(RETRIES + 1):
             try:
@@ -81,6 +89,8 @@ class ResourceQuota:
         self, quotas: Sequence[Object], used: Mapping[str, ResourceList]
     ) -> tuple[set[str], ApiError | None]:
         """Write what is used now; the names of the quotas that others have written meanwhile, and the last error."""
+        from steersman.api.core import resource_lists as lists
+
         lost, failure = set(), None
         for quota in quotas:
             name = quota["metadata"]["name"]
