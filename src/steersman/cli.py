@@ -17,11 +17,12 @@ COMMANDS = {
     "crd": "steersman.offline.crd_command",
     "cel": "steersman.offline.cel_command",
     "migrate": "steersman.migration.command",
+    "finalizers": "steersman.migration.finalizers_command",
     "demo": "steersman.demo.command",
 }
 """Subcommands by name, and the module that has each: it is imported when it is called, for start-up's sake."""
 
-ANSWERING = frozenset({"cel", "crd", "migrate", "validate"})
+ANSWERING = frozenset({"cel", "crd", "finalizers", "migrate", "validate"})
 """Subcommands that exit with 1 to say that something is wrong with what they looked at; wrong arguments give 2."""
 
 
