@@ -96,7 +96,10 @@ class FollowedFile:
     async def _run(self) -> None:
         while True:
             await asyncio.sleep(INTERVAL)
-            await self.look()
+            try:
+                await self.look()
+            except Exception:
+                log.exception("following a configuration file failed", extra={"path": str(self._path)})
 
     async def look(self) -> None:
         """Apply the file's content if it is another than before."""

@@ -18,6 +18,7 @@ from pathlib import Path
 from steersman._util.logs import configure
 from steersman.apiserver.authn.tokens import StaticTokens, TokenFileError, parse_token_file
 from steersman.apiserver.authn.user import UserInfo
+from steersman.apiserver.config_files import ConfigFileError
 from steersman.apiserver.server import ServerConfig
 from steersman.controlplane import (
     admission_flags,
@@ -118,7 +119,7 @@ def run(options: argparse.Namespace) -> int:
     try:
         with asyncio.Runner(loop_factory=new_event_loop) as runner:
             return runner.run(_serve(options))
-    except (UsageError, StoreError, ListenError, TokenFileError) as error:
+    except (UsageError, StoreError, ListenError, TokenFileError, ConfigFileError) as error:
         print(f"steersman serve: {error}", file=sys.stderr)
         return 1
 
