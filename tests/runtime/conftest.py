@@ -7,11 +7,11 @@ from collections.abc import AsyncIterator, Iterator
 from typing import Any
 
 import pytest
+from tests.client.conftest import Answer, Peer, serving
+from tests.runtime.kit import Lab
 
 from steersman.client import Client, Config
 from steersman.testing import ThreadedControlPlane, control_plane
-from tests.client.conftest import Answer, Peer, serving
-from tests.runtime.kit import Lab
 
 _groups = itertools.count()
 

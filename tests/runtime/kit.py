@@ -12,6 +12,7 @@ from steersman.client import Client, Config, CustomResource, Model, Resource, cu
 from steersman.client.http_transport import HttpTransport
 from steersman.client.transport import RawResponse, RawStream
 from steersman.runtime.cache.informer import Informer
+from steersman.runtime.controller import Controller
 from steersman.runtime.manager import Manager
 
 MAPS = Resource("v1", "ConfigMap")
@@ -256,8 +257,14 @@ class Lab:
             for informer in watched.informers:
                 await heard_of(informer, made)
         async with asyncio.timeout(SOON):
-            while any(len(c._queue or ()) or (c._queue and c._queue.working()) for c in manager._controllers):
+            # Nothing tells that nothing is to be done.
+            while any(_is_busy(controller) for controller in manager._controllers):  # noqa: ASYNC110
                 await asyncio.sleep(0.005)
+
+
+def _is_busy(controller: Controller[Any]) -> bool:
+    queue = controller._queue
+    return queue is not None and bool(queue.depths() or queue.working())
 
 
 async def heard_of(informer: Informer, obj: dict[str, Any]) -> None:

@@ -6,9 +6,6 @@ import asyncio
 from typing import Any
 
 import pytest
-
-from steersman.client import Resource
-from steersman.runtime.requests import Result, TerminalError
 from tests.runtime.kit import MAPS, Lab, Log, started
 
 

@@ -9,12 +9,12 @@ import pytest
 from hypothesis import settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, invariant, precondition, rule
+from tests.runtime.leaderelection.virtual import VirtualLoop, virtually
 
 from steersman.runtime.metrics import QueueMetrics
 from steersman.runtime.rate_limiter import ExponentialBackoff
 from steersman.runtime.requests import Reason
 from steersman.runtime.workqueue import AGEING, Item, ShutDown, WorkQueue
-from tests.runtime.leaderelection.virtual import VirtualLoop, virtually
 
 KEYS = st.sampled_from("abcde")
 PRIORITIES = st.sampled_from([-100, 0, 0, 7])

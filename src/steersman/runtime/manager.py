@@ -246,7 +246,7 @@ class Manager:
             client = controller.cluster.client
             await controller.listen(Environment(client, self.metrics, settled, field_manager, self._fencing_token))
         for cluster in self._clusters:
-            cluster.cache.start()
+            await cluster.cache.start()
 
     async def _close_controllers(self) -> None:
         for controller in self._controllers:

@@ -45,7 +45,7 @@ def histories(draw: st.DrawFn) -> list[tuple[str, dict[str, Any]]]:
     return events
 
 
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=150, deadline=None)
 @given(histories(), st.data())
 def test_whatever_the_order_of_answers_and_events_nothing_older_is_read_and_the_end_is_right(
     history: list[tuple[str, dict[str, Any]]], data: st.DataObject
@@ -54,7 +54,7 @@ def test_whatever_the_order_of_answers_and_events_nothing_older_is_read_and_the_
     indexer = Indexer()
     ours = [number for number, (kind, _) in enumerate(history) if kind != "DELETED" and data.draw(st.booleans())]
     written = 0
-    for number, (kind, raw) in enumerate(history):
+    for kind, raw in history:
         # Answers come in the order of our writes, at any time after the write, so also long before the watch.
         while ours and data.draw(st.booleans()):
             answer = history[ours.pop(0)][1]

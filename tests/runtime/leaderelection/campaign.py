@@ -1,4 +1,4 @@
-"""Forced fail-overs: `python -m tests.runtime.leaderelection.campaign 200 [--seed N]`.
+"""Forced fail-overs: `python -m tests.runtime.leaderelection.campaign 200 [--seed N] [--against URL TOKEN CA_FILE]`.
 
 Three processes compete for a Lease of a real server, each through a proxy of its own, with wall clocks an hour apart.
 Again and again the leader is harmed, and its successor awaited. In the end no two of them may have worked at a time.
@@ -15,21 +15,24 @@ import asyncio
 import json
 import random
 import signal
+import ssl
 import statistics
 import sys
 import tempfile
 import time
 from collections import defaultdict
-from collections.abc import Sequence
-from contextlib import AsyncExitStack
+from collections.abc import AsyncIterator, Sequence
+from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 
+import aiohttp
+
 from ...server_process import ServerProcess
-from .contender import LEASE, STEP
+from .contender import LEASE, NAME, STEP
 from .proxy import FaultyProxy
 
-FAULTS = ("kill", "errors", "pause", "partition", "lost", "late", "clock", "terminate", "block")
+FAULTS = ("kill", "errors", "pause", "terminate", "partition", "lost", "block", "late", "clock")
 SKEWS = (0, 1, -1)
 PATIENCE = 30.0
 HALF_DEAF = 2.0
@@ -117,8 +120,9 @@ class Rival:
 
 
 class Campaign:
-    def __init__(self, directory: Path, faults: Sequence[str], seed: int) -> None:
+    def __init__(self, directory: Path, faults: Sequence[str], seed: int, against: Sequence[str] = ()) -> None:
         self._directory = directory
+        self._against = against
         self._file = directory / "notes"
         self._faults = faults
         self._chance = random.Random(seed)
@@ -128,8 +132,7 @@ class Campaign:
 
     async def run(self) -> Report:
         async with AsyncExitStack() as stack:
-            server = await stack.enter_async_context(ServerProcess(self._directory, store="memory://"))
-            session = await stack.enter_async_context(server.session())
+            session = await stack.enter_async_context(self._session())
             for number in range(len(SKEWS)):
                 proxy = await stack.enter_async_context(FaultyProxy(session))
                 stack.push_async_callback(Rival(number, proxy, self._file, self._begun).stop)
@@ -138,6 +141,21 @@ class Campaign:
                 leader, token = await self._fail_over(fault, leader, token)
         self.judge()
         return self.report
+
+    @asynccontextmanager
+    async def _session(self) -> AsyncIterator[aiohttp.ClientSession]:
+        """As administrator of the server that was named, or of one that is started for this."""
+        if not self._against:
+            async with ServerProcess(self._directory, store="memory://") as server, server.session() as session:
+                yield session
+            return
+        url, token, ca = self._against
+        connector = aiohttp.TCPConnector(ssl=ssl.create_default_context(cafile=ca), limit=0)
+        headers = {"Authorization": f"Bearer {token}"}
+        async with aiohttp.ClientSession(url, headers=headers, connector=connector) as session:
+            async with session.delete(f"/apis/coordination.k8s.io/v1/namespaces/default/leases/{NAME}"):
+                pass
+            yield session
 
     async def _next(self, token: int) -> tuple[Rival, int]:
         """The next leader, of a term after this one."""
@@ -219,11 +237,12 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("failovers", type=int, nargs="?", default=200)
     parser.add_argument("--seed", type=int, default=0)
+    parser.add_argument("--against", nargs=3, metavar=("URL", "TOKEN", "CA_FILE"), default=())
     arguments = parser.parse_args()
     started = time.monotonic()
     with tempfile.TemporaryDirectory() as directory:
         faults = [FAULTS[number % len(FAULTS)] for number in range(arguments.failovers)]
-        report = asyncio.run(Campaign(Path(directory), faults, arguments.seed).run())
+        report = asyncio.run(Campaign(Path(directory), faults, arguments.seed, arguments.against).run())
     print(report)
     print(f"lease {LEASE} s, a step each {STEP * 1000:.0f} ms, {time.monotonic() - started:.0f} s in all")
     sys.exit(bool(report.overlaps) or not report.tokens_grow)

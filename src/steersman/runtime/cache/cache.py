@@ -6,12 +6,15 @@ Source: controller-runtime `pkg/cache/{cache,informer_cache}.go`.
 from __future__ import annotations
 
 import asyncio
+import contextlib
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, TypeVar
 
 from steersman._util.tasks import end
+from steersman.apimachinery.errors import ApiError
 from steersman.client.client import Client
+from steersman.client.errors import ClientError
 from steersman.client.resources import Kind, Object, Resource
 from steersman.client.watch_memory import Key
 from steersman.runtime.cache.indexer import IndexFunc, Transform
@@ -32,8 +35,9 @@ class CacheSyncError(Exception):
 class CacheScope:
     """What is watched of a kind.
 
-    `namespaces` are watched each by itself (None: all at once, which needs the permission for it); the selectors are
-    the server's, so that it sends only what they select. `transform` says what is kept of an object.
+    `namespaces` are watched each by itself (None: all at once, which needs the permission for it; a kind without
+    namespaces is watched as a whole in any case); the selectors are the server's, so that it sends only what they
+    select. `transform` says what is kept of an object.
     """
 
     namespaces: Sequence[str] | None = None
@@ -82,6 +86,12 @@ class KindCache:
     def informer(self, namespace: str | None) -> Informer | None:
         """The one that knows all objects of a namespace (None: of all namespaces), if there is one."""
         return self._informers.get(None) or (self._informers.get(namespace) if namespace is not None else None)
+
+    def watch_everywhere(self) -> None:
+        """Watch without regard to namespaces, for the kind has none; to be called before the start."""
+        first = self.informers[0]
+        first.selection = replace(first.selection, namespace=None)
+        self._informers = {None: first}
 
     def watch_whole(self) -> None:
         """Watch whole objects after all; to be called before the start."""
@@ -140,6 +150,9 @@ class Cache:
         known = self._kinds.get(which)
         if known is None:
             scope = self._scopes.get(which, self._default)
+            mapping = self._client.mapper.remembered(resource)
+            if mapping is not None and not mapping.namespaced:
+                scope = replace(scope, namespaces=None)
             known = self._kinds[which] = KindCache(self._client, resource, scope, metadata_only=metadata_only)
             if self._started:
                 self._start(known)
@@ -157,8 +170,13 @@ class Cache:
     def informers(self) -> list[Informer]:
         return [informer for kind in self._kinds.values() for informer in kind.informers]
 
-    def start(self) -> None:
+    async def start(self) -> None:
         """Begin to watch."""
+        for kind in self._kinds.values():
+            if kind.informers[0].selection.namespace is not None:
+                with contextlib.suppress(ApiError, ClientError):  # the informers will say so
+                    if not (await self._client.mapper.mapping(kind.resource)).namespaced:
+                        kind.watch_everywhere()
         self._started = True
         for kind in self._kinds.values():
             self._start(kind)
