@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 from tests.apiserver.reviewing import reviewing
-from tests.conftest import running
+from tests.conftest import RunningServer, running
 
 from steersman.apiserver.authz.settings import RBAC, AuthorizerSettings, WebhookRules, WebhookSettings
 from steersman.net.pki import ServerFiles
@@ -24,6 +24,13 @@ async def test_requests_are_anonymous_for_the_paths_that_are_named(certificates:
         for path, code in (("/livez", 200), ("/version", 200), ("/readyz", 401), ("/livez/ping", 401), ("/api", 401)):
             assert (await server.request("GET", path, token=None)).status == code
         assert (await server.request("GET", "/livez", token="forged")).status == 401
+
+
+async def test_a_token_after_two_spaces_is_none_and_that_is_told(apiserver: RunningServer) -> None:
+    text = "the provided Authorization header contains extra space before the bearer token, and is ignored"
+    for path, code in (("/version", 200), ("/api", 403)):
+        answer = await apiserver.request("GET", path, token=None, headers={"Authorization": "Bearer  admintoken"})
+        assert (answer.status, answer.headers["Warning"]) == (code, f'299 - "{text}"')
 
 
 @pytest.mark.parametrize(("mode", "code"), [("AlwaysDeny", 403), ("AlwaysAllow", 200)])

@@ -203,6 +203,8 @@ def bearer_token(header: str) -> str | None:
 
 def header_warning(header: str) -> str | None:
     """What to tell the client (a Warning header) about an Authorization header that is ignored."""
+    if "  " not in header:
+        return None
     parts = header.strip().split(" ", 2)
     if len(parts) == 3 and parts[0].lower() == "bearer" and not parts[1]:
         return EXTRA_SPACE_WARNING

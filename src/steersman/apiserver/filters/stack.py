@@ -26,7 +26,7 @@ from steersman.apimachinery.errors import (
     internal,
 )
 from steersman.apimachinery.request_info import RequestInfo, parse_request
-from steersman.apiserver.authn.authenticator import Authenticator
+from steersman.apiserver.authn.authenticator import Authenticator, header_warning
 from steersman.apiserver.authn.impersonation import Impersonation
 from steersman.apiserver.authz.attributes import Attributes, forbidden, without_html
 from steersman.apiserver.authz.narrowing import with_selectors
@@ -147,6 +147,9 @@ class Filters:
         """Authentication, impersonation, limits."""
         info = x.info
         seconds = _time_limit(info) if info.query and info.verb != "watch" else None
+        header = x.request.headers.get("authorization")
+        if header is not None and x.request.peer_certificate is None and (ignored := header_warning(header)):
+            x.warnings.append(ignored)
         x.user = await self.authenticator.authenticate(x.request)
         x.known = True
         attributes = self._attributes(x, info)
