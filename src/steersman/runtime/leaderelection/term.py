@@ -102,8 +102,9 @@ class Term(Generic[T]):
         return None
 
     def _lost_to(self) -> LeadershipLost:
-        error = self._renewals.exception()
-        assert error is not None
+        error = None if self._renewals.cancelled() else self._renewals.exception()
+        if error is None:
+            return LeadershipLost("renewing was cancelled")
         if isinstance(error, LeadershipLost):
             return error
         logger.error("renewing has failed unexpectedly", exc_info=error)
