@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator, Callable, Sequence
-from contextlib import asynccontextmanager
+from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
+from contextlib import AbstractAsyncContextManager, asynccontextmanager
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -287,12 +287,18 @@ async def heard_of(informer: Informer, obj: dict[str, Any]) -> None:
         remove()
 
 
-@asynccontextmanager
-async def started(manager: Manager) -> AsyncIterator[Manager]:
+def started(manager: Manager) -> AbstractAsyncContextManager[Manager]:
     """A manager that works, and is stopped in the end; what it raises is raised."""
+    return started_after(manager, asyncio.sleep(0))
+
+
+@asynccontextmanager
+async def started_after(manager: Manager, first: Awaitable[Any]) -> AsyncIterator[Manager]:
+    """As `started`, but something has to happen before it can work."""
     running = asyncio.ensure_future(manager.start())
     leading = asyncio.ensure_future(manager.leading.wait())
     try:
+        await first
         async with asyncio.timeout(SOON):
             await asyncio.wait([running, leading], return_when=asyncio.FIRST_COMPLETED)
         if running.done():

@@ -23,6 +23,7 @@ from steersman.runtime.cache.informer import Informer
 
 T = TypeVar("T")
 
+_VERSION = "/metadata/resourceVersion"
 _WRITES = frozenset({"POST", "PUT", "PATCH", "DELETE"})
 
 
@@ -244,7 +245,9 @@ class _Write:
         """Whether it succeeds only on the state that the writer has seen."""
         if self.method == "POST":
             return True
-        return isinstance(self.body, dict) and bool((self.body.get("metadata") or {}).get("resourceVersion"))
+        if isinstance(self.body, dict):
+            return bool((self.body.get("metadata") or {}).get("resourceVersion"))
+        return any(step.get("op") == "test" and step.get("path") == _VERSION for step in self.body or ())
 
     def explains(self, answer: Object) -> bool:
         """Whether the state that it has made differs from the known one by nothing but what it says."""
