@@ -24,7 +24,7 @@ def granting(rule: dict[str, Any]) -> RbacAuthorizer:
 
 def test_what_is_held_may_be_granted() -> None:
     held = Rules([{"verbs": ["*"], "apiGroups": ["g"], "resources": ["widgets"]}])
-    assert escalation(ALICE, held, [{"verbs": ["get"], "apiGroups": ["g"], "resources": ["widgets"]}]) is None
+    assert escalation(ALICE, held, [{"verbs": ["get"], "apiGroups": ["g"], "resources": ["widgets"]}], "roles") is None
 
 
 def test_what_is_missing_is_listed_with_verbs_joined_and_lines_sorted() -> None:
@@ -35,7 +35,7 @@ def test_what_is_missing_is_listed_with_verbs_joined_and_lines_sorted() -> None:
         {"verbs": ["get"], "nonResourceURLs": ["/metrics"]},
         {"verbs": ["get"], "apiGroups": [""], "resources": ["secrets"], "resourceNames": ["s"]},
     ]
-    assert escalation(ALICE, held, wanted) == (
+    assert escalation(ALICE, held, wanted, "roles") == (
         'user "alice" (groups=["devs" "system:authenticated"]) is attempting to grant RBAC permissions not '
         "currently held:\n"
         '{APIGroups:[""], Resources:["secrets"], ResourceNames:["s"], Verbs:["get"]}\n'
@@ -47,7 +47,12 @@ def test_what_is_missing_is_listed_with_verbs_joined_and_lines_sorted() -> None:
 
 def test_roles_that_could_not_be_resolved_are_told() -> None:
     wanted = [{"verbs": ["get"], "nonResourceURLs": ["/"]}]
-    assert (escalation(ALICE, Rules([], ["a", "b"]), wanted) or "").endswith("; resolution errors: [[a, b]]")
+    missing = [
+        f'{kind}.rbac.authorization.k8s.io "{name}" not found' for kind, name in (("role", "a"), ("clusterrole", "b"))
+    ]
+    said = escalation(ALICE, Rules([], ["x", *missing]), wanted, "rolebindings") or ""
+    listed = ", ".join(f'rolebindings.rbac.authorization.k8s.io "{name}" not found' for name in "ab")
+    assert said.endswith(f"; resolution errors: [[x, {listed}]]")
 
 
 def test_an_empty_rule_is_described() -> None:

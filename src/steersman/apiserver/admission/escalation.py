@@ -76,7 +76,7 @@ class EscalationCheck:
 
     def _lacking(self, attributes: Attributes, rules: Sequence[Rule]) -> str | None:
         held = self._rbac.rules_for(attributes.user, attributes.namespace)
-        return escalation(attributes.user, held, rules)
+        return escalation(attributes.user, held, rules, attributes.scope.resource)
 
 
 def _refusal(attributes: Attributes, obj: Object, why: str) -> ApiError:

@@ -42,8 +42,11 @@ def may_bind(authorizer: Authorizer, user: UserInfo, role_ref: Mapping[str, Any]
     return authorizer.authorize(Attributes(user, "bind", group, "*", resource, "", namespace, name)).allowed
 
 
-def escalation(user: UserInfo, held: Rules, wanted: Sequence[Rule]) -> str | None:
-    """Why the user may not grant the `wanted` rules: what of them is not among those held. None if all are held."""
+def escalation(user: UserInfo, held: Rules, wanted: Sequence[Rule], resource: str) -> str | None:
+    """Why the user may not grant the `wanted` rules: what of them is not among those held. None if all are held.
+
+    `resource` is the request's.
+    """
     missing = missing_rules(held.rules, wanted)
     if not missing:
         return None
@@ -52,7 +55,15 @@ def escalation(user: UserInfo, held: Rules, wanted: Sequence[Rule]) -> str | Non
         f"user {quote(user.name)} (groups={_quote_all(user.groups)}) "
         f"is attempting to grant RBAC permissions not currently held:\n{lacking}"
     )
-    return f"{why}; resolution errors: [{aggregate_errors(held.errors)}]" if held.errors else why
+    if not held.errors:
+        return why
+    return f"{why}; resolution errors: [{aggregate_errors([_as_read(error, resource) for error in held.errors])}]"
+
+
+def _as_read(error: str, resource: str) -> str:
+    """A role that is not there, as upstream's storage tells of it: by the resource of the request that reads it."""
+    kind, dot, rest = error.partition(".")
+    return f"{resource}{dot}{rest}" if kind in ("role", "clusterrole") else error
 
 
 def describe_rule(rule: Rule) -> str:
