@@ -11,6 +11,7 @@ from typing import Any
 import pytest
 
 from steersman.net.pki import ServerFiles
+from steersman.store.memory import MemoryStore
 
 from ...conftest import RunningServer, running
 
@@ -27,7 +28,9 @@ def config_map(name: str, **more: Any) -> Object:
     return {"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": name}, **more}
 
 
-async def until(server: RunningServer, name: str, wanted: Callable[[Mapping[str, str]], bool]) -> Mapping[str, str]:
+async def until(
+    server: RunningServer, name: str, wanted: Callable[[Mapping[str, str]], bool], namespace: str = "default"
+) -> Mapping[str, str]:
     """What a quota says is used, once it is as wanted."""
     scope = server.plane.server.core.catalog.look_up("", "v1", "resourcequotas")
     assert scope is not None
@@ -41,7 +44,7 @@ async def until(server: RunningServer, name: str, wanted: Callable[[Mapping[str,
         async with asyncio.timeout(10):
             while True:
                 changed.clear()
-                entry = scope.cache.get(f"default/{name}")
+                entry = scope.cache.get(f"{namespace}/{name}")
                 used = ((entry.decode().get("status") or {}).get("used") or {}) if entry else {}
                 if used and wanted(used):
                     return used
@@ -61,18 +64,18 @@ async def names(server: RunningServer) -> set[str]:
     return {item["metadata"]["name"] for item in listed.body["items"]} - {"kube-root-ca.crt"}
 
 
-async def test_creators_at_the_same_time_get_no_more_than_there_is(apiserver: RunningServer) -> None:
-    await limited(apiserver, 7)
+async def test_creators_at_the_same_time_get_no_more_than_there_is(durable_apiserver: RunningServer) -> None:
+    await limited(durable_apiserver, 7)
     answers = await asyncio.gather(
-        *(apiserver.request("POST", f"{CORE}/configmaps", config_map(f"c-{number}")) for number in range(30))
+        *(durable_apiserver.request("POST", f"{CORE}/configmaps", config_map(f"c-{number}")) for number in range(30))
     )
     assert sorted(answer.status for answer in answers) == [201] * 7 + [403] * 23
-    assert len(await names(apiserver)) == 7
-    assert (await until(apiserver, "q", lambda used: True))["configmaps"] == "8"
+    assert len(await names(durable_apiserver)) == 7
+    assert (await until(durable_apiserver, "q", lambda used: True))["configmaps"] == "8"
 
 
-async def test_what_is_created_and_deleted_all_the_time_is_counted_right(apiserver: RunningServer) -> None:
-    await limited(apiserver, 3)
+async def test_what_is_created_and_deleted_all_the_time_is_counted_right(durable_apiserver: RunningServer) -> None:
+    await limited(durable_apiserver, 3)
     most = 0
 
     async def churn(number: int) -> int:
@@ -80,18 +83,58 @@ async def test_what_is_created_and_deleted_all_the_time_is_counted_right(apiserv
         made, chance = 0, random.Random(number)
         for attempt in range(12):
             name = f"c-{number}-{attempt}"
-            if (await apiserver.request("POST", f"{CORE}/configmaps", config_map(name))).status == 201:
+            if (await durable_apiserver.request("POST", f"{CORE}/configmaps", config_map(name))).status == 201:
                 made += 1
-                most = max(most, len(await names(apiserver)))
+                most = max(most, len(await names(durable_apiserver)))
                 if chance.random() < 0.9:
-                    await apiserver.request("DELETE", f"{CORE}/configmaps/{name}")
+                    await durable_apiserver.request("DELETE", f"{CORE}/configmaps/{name}")
         return made
 
     made = await asyncio.gather(*(churn(number) for number in range(6)))
     assert sum(made) > 3
     assert most <= 3
-    left = str(len(await names(apiserver)) + 1)
-    assert (await until(apiserver, "q", lambda used: used["configmaps"] == left))["configmaps"] == left
+    left = str(len(await names(durable_apiserver)) + 1)
+    assert (await until(durable_apiserver, "q", lambda used: used["configmaps"] == left))["configmaps"] == left
+
+
+class SlowStore(MemoryStore):
+    """Holds up the objects of one name until it is told not to."""
+
+    def __init__(self, name: str) -> None:
+        super().__init__()
+        self._end = f"/{name}".encode()
+        self.arrived, self.goes_on = asyncio.Event(), asyncio.Event()
+
+    async def swap(self, key: bytes, expected: int, value: bytes | None) -> int:
+        if key.endswith(self._end):
+            self.arrived.set()
+            await self.goes_on.wait()
+        return await super().swap(key, expected, value)
+
+
+async def test_what_is_on_its_way_into_the_store_counts(certificates: ServerFiles, tmp_path: Path) -> None:
+    store = SlowStore("slow")
+    async with running(certificates, tmp_path, store) as server:  # type: ignore[arg-type]
+        await limited(server, 2)
+        await server.request("POST", f"{CORE}/configmaps", config_map("a"))
+        slow = asyncio.create_task(server.request("POST", f"{CORE}/configmaps", config_map("slow")))
+        await store.arrived.wait()
+        await server.request("DELETE", f"{CORE}/configmaps/a")
+        await _let_the_controller_work(server)
+        answers = [await server.request("POST", f"{CORE}/configmaps", config_map(name)) for name in ("b", "c")]
+        store.goes_on.set()
+        assert (await slow).status == 201
+        assert [answer.status for answer in answers] == [403, 403]
+        await until(server, "q", lambda used: used["configmaps"] == "2")
+        assert (await server.request("POST", f"{CORE}/configmaps", config_map("b"))).status == 201
+
+
+async def _let_the_controller_work(server: RunningServer) -> None:
+    """Wait for what it does after all that is to do by now."""
+    space = {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": "other"}}
+    await server.request("POST", "/api/v1/namespaces", space)
+    await server.request("POST", "/api/v1/namespaces/other/resourcequotas", quota("q", pods="1"))
+    await until(server, "q", lambda used: True, "other")
 
 
 async def test_what_fails_after_it_was_charged_is_given_back(apiserver: RunningServer) -> None:
