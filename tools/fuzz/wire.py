@@ -30,6 +30,7 @@ class Ask:
     accept: str = "application/json"
     subject: str = ""  # the object's path, whose resourceVersion the answer tells
     agent: str = "fuzz/1"
+    headers: Mapping[str, str] = field(default_factory=dict)
 
     def __str__(self) -> str:
         query = "&".join(f"{key}={value}" for key, value in self.query.items())
@@ -65,7 +66,7 @@ class Server:
     async def ask(self, ask: Ask) -> Answer:
         """The answer, with the object's resourceVersion told as new or unchanged."""
         url = URL(self._url + ask.path, encoded=True).with_query(ask.query)
-        headers = {"Content-Type": ask.content_type, "Accept": ask.accept, "User-Agent": ask.agent}
+        headers = {"Content-Type": ask.content_type, "Accept": ask.accept, "User-Agent": ask.agent, **ask.headers}
         for _ in range(2):
             try:
                 request = self._session.request(ask.method, url, data=self._filled(ask), headers=headers)
