@@ -25,7 +25,7 @@ async def disturb(process: Process, chance: random.Random) -> None:
     slow = chance.choice([0.01, 0.5, 4.0, 30.0])
     network.before = uneven(chance.randrange(2**32), 0.05, slow)
     network.after = uneven(chance.randrange(2**32), 0.05, slow)
-    process.ending = chance.uniform(0, 4.9)
+    process.ending = chance.uniform(0, 3.9)
     process.skew = timedelta(seconds=chance.uniform(-3600, 3600))
     await asyncio.sleep(chance.expovariate(1 / 15))
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import itertools
 import random
 import selectors
@@ -184,17 +185,18 @@ class Process:
         return asyncio.get_running_loop().create_task(self.elector.run(self.work))
 
     async def work(self, leadership: Leadership) -> None:
-        """Works for ever; when it is cancelled, it needs `ending` seconds more."""
+        """Works for ever; when it is cancelled, it needs `ending` seconds more, however often that is repeated."""
         loop = asyncio.get_running_loop()
         stint = Stint(self.who, leadership.fencing_token, loop.time())
         self._stints.append(stint)
         try:
             await asyncio.sleep(1e6)
         finally:
-            try:
-                await asyncio.sleep(self.ending)
-            finally:
-                stint.end = loop.time()
+            over = loop.time() + self.ending
+            while (left := over - loop.time()) > 0:
+                with contextlib.suppress(asyncio.CancelledError):
+                    await asyncio.sleep(left)
+            stint.end = loop.time()
 
     def _overrun(self) -> None:
         self.overruns += 1

@@ -51,10 +51,10 @@ class LeaderElector:
     `on_stopped_leading` after it has ended and before the lock is given up, `on_new_leader` with an identity whenever
     another leader than before is seen, this process among them.
 
-    Work that does not end within lease_duration after the last renewal is an overrun: it is logged, `on_overrun` is
-    called, and the process exits at once (status 1), unless `exit_on_overrun` is false. That is also done, by a thread,
-    when the work holds up the event loop, and after the whole process was stopped for so long: `on_overrun` may be
-    called in another thread.
+    Work that has not ended when four fifths of the time between renew_deadline and lease_duration are over (14 s after
+    the last renewal, by default) is an overrun: it is logged, `on_overrun` is called, and the process exits at once
+    (status 1), unless `exit_on_overrun` is false. A thread does that also when the work holds up the event loop, and
+    after the whole process was stopped for so long: `on_overrun` may be called in another thread.
 
     Raises ValueError for durations that cannot be kept, or an empty identity.
     """

@@ -43,8 +43,13 @@ class Leadership:
 
     @property
     def expires(self) -> float:
-        """From when on another process may lead, if it is not renewed: all work must have ended by then."""
+        """From when on another process may lead, if it is not renewed."""
         return self._renewed + self._timing.lease_duration
+
+    @property
+    def stop_by(self) -> float:
+        """Until when work must have ended if it is not renewed, a while before another process may lead."""
+        return self._renewed + self._timing.stop_after
 
     @property
     def remaining(self) -> float:

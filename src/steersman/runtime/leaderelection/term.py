@@ -67,7 +67,7 @@ class Term(Generic[T]):
         self._work = loop.create_task(self._begin(), name="leader-work")
         self._renewals = loop.create_task(self._renew(), name="leader-renewals")
         if self._exit:
-            self._watchdog.arm(self._leadership.expires - loop.time())
+            self._watchdog.arm(self._leadership.stop_by - loop.time())
         try:
             self.lost = await self._lead()
             if self.lost is not None:
@@ -114,7 +114,7 @@ class Term(Generic[T]):
         """Cancel the work, and wait for its end."""
         self._leadership.end(reason)
         self._work.cancel()
-        while not self._work.done() and (left := self._leadership.expires - self._loop.time()) > 0:
+        while not self._work.done() and (left := self._leadership.stop_by - self._loop.time()) > 0:
             await self._wait(self._work, timeout=left)
         if not self._work.done():
             self._overrun()
@@ -143,14 +143,15 @@ class Term(Generic[T]):
                 logger.warning("the lock could not be renewed: %s", error)
             else:
                 next_at = self._loop.time() + self._timing.retry_period
-                self._watchdog.extend(self._leadership.expires - self._loop.time())
+                self._watchdog.extend(self._leadership.stop_by - self._loop.time())
 
     def _overrun(self) -> None:
-        """The work runs although another process may lead. Called by the event loop, or by the watchdog's thread."""
+        """The work runs although another process may lead soon. Called by the event loop or the watchdog's thread."""
         logger.critical(
-            "the work has not ended %s s after the last renewal: another process may lead now%s",
+            "the work has not ended %.3g s after the last renewal, another process may lead after %.3g s%s",
+            self._timing.stop_after,
             self._timing.lease_duration,
-            "; this one exits" if self._exit else "",
+            ": this one exits" if self._exit else "",
         )
         try:
             if self._on_overrun is not None:

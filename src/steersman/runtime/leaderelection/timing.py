@@ -9,14 +9,18 @@ from dataclasses import dataclass
 JITTER_FACTOR = 1.2
 """A candidate waits for one to 2.2 retry periods between its attempts (client-go's JitterFactor)."""
 
+ENDING_SHARE = 0.8
+"""The part of the time between the deadline and the lease's end that work has to come to its end."""
+
 
 @dataclass(frozen=True, slots=True)
 class Timing:
     """Durations in seconds; the defaults are those of Kubernetes' own components.
 
     A lock that has not changed for `lease_duration` may be taken over. A leader that could not renew for
-    `renew_deadline` has stopped leading; what is left until `lease_duration` is the time its work has to come to an
-    end, and what makes up for clocks that run at different rates. `retry_period` is how often the leader renews.
+    `renew_deadline` has stopped leading; four fifths of what is left until `lease_duration` is the time its work has to
+    come to an end, the whole is what makes up for clocks that run at different rates. `retry_period` is how often the
+    leader renews.
 
     Raises ValueError for durations that cannot be kept. Source: client-go `tools/leaderelection/leaderelection.go`
     (NewLeaderElector).
@@ -46,6 +50,12 @@ class Timing:
     def promised(self) -> int:
         """What the record says, in the whole seconds that it can hold: never less than what is kept."""
         return math.ceil(self.lease_duration)
+
+    @property
+    def stop_after(self) -> float:
+        """When work that goes on after the deadline is ended by force, after the last renewal: not at the last moment,
+        for on a busy machine even a thread wakes up late."""
+        return self.renew_deadline + ENDING_SHARE * (self.lease_duration - self.renew_deadline)
 
     @property
     def request_timeout(self) -> float:
