@@ -54,7 +54,7 @@ class LeaderElector:
     Work that has not ended when four fifths of the time between renew_deadline and lease_duration are over (14 s after
     the last renewal, by default) is an overrun: it is logged, `on_overrun` is called, and the process exits at once
     (status 1), unless `exit_on_overrun` is false. A thread does that also when the work holds up the event loop, and
-    after the whole process was stopped for so long: `on_overrun` may be called in another thread.
+    after the whole process was stopped for so long, be it by a debugger: `on_overrun` may be called in another thread.
 
     Raises ValueError for durations that cannot be kept, or an empty identity.
     """
