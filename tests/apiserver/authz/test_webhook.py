@@ -8,7 +8,6 @@ from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import Any
 
-import pytest
 import yaml
 from tests.apiserver.reviewing import Answer, Reviews, reviewing
 from tests.conftest import RunningServer, running
@@ -34,6 +33,8 @@ def by_user(spec: dict[str, Any]) -> Answer:
         "torn": {"allowed": True, "denied": True, "reason": "b"},
         "failing": (403, "no"),
         "garbled": (200, "{"),
+        "mistaken": (200, '{"kind": "Pod", "apiVersion": "v1"}'),
+        "strange": (200, '{"kind": "Foo", "apiVersion": "x.io/v1"}'),
         "bare": (200, '{"status": {"allowed": true}}'),
     }
     return answers.get(spec.get("user", ""), {"allowed": False})
@@ -93,27 +94,41 @@ FORBIDDEN = (
 )
 
 
-@pytest.mark.parametrize(
-    ("user", "code", "message"),
-    [
-        ("allowed", 200, None),
-        ("bare", 200, None),
-        ("denied", 403, FORBIDDEN.format("denied") + ": go away"),
-        ("unknown", 403, FORBIDDEN.format("unknown") + ": first: dunno <x>"),
-        ("nobody", 403, FORBIDDEN.format("nobody")),
-        ("torn", 500, internal(MAPS, "webhook subject access review returned both allow and deny response")),
-        ("failing", 500, internal(MAPS, "no")),
-        ("garbled", 500, internal(MAPS, "couldn't get version/kind; json parse error: unexpected end of JSON input")),
-    ],
-)
-async def test_answers(certificates: ServerFiles, tmp_path: Path, user: str, code: int, message: str | None) -> None:
+ANSWERS: list[tuple[str, int, str | None]] = [
+    ("allowed", 200, None),
+    ("bare", 200, None),
+    ("denied", 403, FORBIDDEN.format("denied") + ": go away"),
+    ("unknown", 403, FORBIDDEN.format("unknown") + ": first: dunno <x>"),
+    ("nobody", 403, FORBIDDEN.format("nobody")),
+    ("torn", 500, internal(MAPS, "webhook subject access review returned both allow and deny response")),
+    ("failing", 500, internal(MAPS, "no")),
+    ("mistaken", 500, internal(MAPS, "converting (v1.Pod) to (v1.SubjectAccessReview): unknown conversion")),
+    (
+        "strange",
+        500,
+        internal(MAPS, 'no kind "Foo" is registered for version "x.io/v1" in scheme "pkg/runtime/scheme.go:111"'),
+    ),
+    ("garbled", 500, internal(MAPS, "couldn't get version/kind; json parse error: unexpected end of JSON input")),
+]
+
+
+async def test_answers(certificates: ServerFiles, tmp_path: Path) -> None:
     async with serving(certificates, tmp_path) as (server, _):
-        answer = await as_user(server, user)
-        assert answer.status == code
-        if code == 403:
-            assert (answer.body["message"], answer.body["reason"]) == (message, "Forbidden")
-        elif code == 500:
-            assert (answer.body, answer.headers["Content-Type"]) == (message, "text/plain; charset=utf-8")
+        for user, code, message in ANSWERS:
+            answer = await as_user(server, user)
+            assert answer.status == code, user
+            if code == 403:
+                assert (answer.body["message"], answer.body["reason"]) == (message, "Forbidden")
+            elif code == 500:
+                assert (answer.body, answer.headers["Content-Type"]) == (message, "text/plain; charset=utf-8")
+
+
+async def test_a_passing_trouble_is_asked_about_again(certificates: ServerFiles, tmp_path: Path) -> None:
+    async with serving(certificates, tmp_path) as (server, reviews):
+        answers: list[Answer] = [(500, "not now"), (429, "too many"), {"allowed": True}]
+        reviews.answer = lambda spec: answers.pop(0)
+        assert (await as_user(server, "ann")).status == 200
+        assert len(reviews.asked) == 3
 
 
 async def test_what_is_asked(certificates: ServerFiles, tmp_path: Path) -> None:

@@ -12,12 +12,15 @@ from typing import Any
 import orjson
 
 from steersman._util.gotext import quote
+from steersman.api import kinds
 from steersman.api.review_answers import AnswerError, decode
+from steersman.apimachinery.gvk import split_api_version
 from steersman.apimachinery.unexpected import describe
 from steersman.apiserver.webhooks.kubeconfig import RemoteService
 from steersman.net.calls import Caller, CallError
 
 ATTEMPTS = 5
+PATIENCE = 60.0
 _PAUSE, _FACTOR, _JITTER = 0.5, 1.5, 0.2
 _AGAIN = frozenset({429, 500, 504})
 _OK = range(200, 207)
@@ -48,8 +51,16 @@ class Reviewer:
     async def review(self, spec: Object, status: Object) -> Object:
         """The status of the answer to a review of `spec`. Raises ReviewError.
 
-        What may be a passing trouble (a broken connection, 429, 500, 504) is tried again, after longer and longer.
+        What may be a passing trouble (a broken connection, 429, 500, 504) is tried again, after longer and longer, but
+        for no longer than a request may take.
         """
+        try:
+            async with asyncio.timeout(PATIENCE):
+                return await self._attempts(spec, status)
+        except TimeoutError:
+            raise ReviewError("context deadline exceeded") from None
+
+    async def _attempts(self, spec: Object, status: Object) -> Object:
         pause = _PAUSE
         for left in reversed(range(ATTEMPTS)):
             try:
@@ -81,11 +92,25 @@ class Reviewer:
             message = describe(reply.status, reply.content_type, reply.body)
             raise ReviewError(message, again=reply.status in _AGAIN)
         try:
+            self._check_kind(reply.body)
             answer = decode(reply.body, self._group, self.version, self._kind, ("v1", "v1beta1"))
         except AnswerError as error:
             raise ReviewError(str(error)) from None
         found = answer.get("status")
         return found if isinstance(found, dict) else {}
+
+    def _check_kind(self, body: bytes) -> None:
+        """Another kind that Kubernetes has does not become the review. Raises AnswerError."""
+        try:
+            answer: Any = orjson.loads(body)
+            given, kind = answer["apiVersion"], answer["kind"]
+            group, version = split_api_version(given)
+            kinds.builtin_kind(group, version, kind)
+        except (ValueError, KeyError, TypeError, AttributeError):
+            return
+        if (group, kind) != (self._group, self._kind):
+            what = f"({version}.{kind}) to ({self.version}.{self._kind})"
+            raise AnswerError(f"converting {what}: unknown conversion")
 
 
 def _go_seconds(seconds: float) -> str:
