@@ -36,6 +36,7 @@ _SERVER_PATHS = (
     "/metrics",
     "/openapi/v2",
     "/openapi/v3",
+    "/openapi/v3/",
     "/openid/v1/jwks",
     "/readyz",
     "/version",
@@ -130,7 +131,9 @@ class Core:
 
     def paths(self) -> list[str]:
         """What the index at / lists."""
-        found = ["/api", "/api/v1", "/apis"]
+        found = ["/api", "/api/v1", "/apis", "/apis/"]
+        for endpoint in ("healthz", "livez", "readyz"):
+            found += [f"/{endpoint}/{name}" for name, _ in self.health_checks(endpoint)]
         for group, versions in self.catalog.groups().items():
             if group:
                 found += [f"/apis/{group}", *(f"/apis/{group}/{version}" for version in versions)]

@@ -28,7 +28,7 @@ from steersman.apiserver import rest
 from steersman.apiserver.builtins import field_description
 from steersman.apiserver.core import Core
 from steersman.apiserver.crd.columns import AGE, columns
-from steersman.apiserver.endpoints import answers, other_kind, transform
+from steersman.apiserver.endpoints import answers, large, other_kind, transform
 from steersman.apiserver.endpoints.apply import APPLY_PATCH, read_configuration
 from steersman.apiserver.endpoints.patch import Patch, check_media_type, read_patch
 from steersman.apiserver.exchange import Answer, Exchange
@@ -97,15 +97,16 @@ async def _write(core: Core, scope: ResourceScope, x: Exchange, mapping: ScaleMa
     change: Change
     uid: str | None = None
     if applies:
-        change = _applied(scope, x, options, ctx.now)
+        change = await large.read(x, _applied, scope, x, options, ctx.now)
     elif info.verb == "update":
-        body = other_kind.read(x, scope, _scale_kind(), options.field_validation)
+        body = await large.read(x, other_kind.read, x, scope, _scale_kind(), options.field_validation)
         rest.match_name(body["metadata"], info.name)
         uid = body["metadata"].get("uid")
         change = _tracked(_replacement(body), ctx.writer, ctx.now)
     else:
         check_media_type(scope, media)
-        change = _tracked(read_patch(x, scope, media, options)[0], ctx.writer, ctx.now)
+        patch, _ = await large.read(x, read_patch, x, scope, media, options)
+        change = _tracked(patch, ctx.writer, ctx.now)
 
     def scaled(current: Object | None) -> Object:
         assert current is not None

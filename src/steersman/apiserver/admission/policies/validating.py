@@ -10,8 +10,8 @@ from dataclasses import dataclass, field
 from functools import partial
 
 from steersman.api.admissionregistration.judging import Decision, Judge, Verdict
-from steersman.apimachinery.codec import json as codec
 from steersman.apimachinery.errors import ApiError
+from steersman.apimachinery.field_errors import Struct, format_json
 from steersman.apiserver.admission.chain import METADATA, Attributes
 from steersman.apiserver.admission.conditions import admission_variables
 from steersman.apiserver.admission.policies.dispatch import (
@@ -36,7 +36,7 @@ class _Findings:
     """What all policies together say of one write: the first refusal, and what an audit event is to tell."""
 
     refusal: tuple[str, str] | None = None
-    failures: list[dict[str, object]] = field(default_factory=list)
+    failures: list[Struct] = field(default_factory=list)
     annotations: dict[str, list[str]] = field(default_factory=dict)
 
     def deny(self, policy: str, binding: Binding | None, message: str, reason: str = "") -> None:
@@ -131,13 +131,13 @@ def _act(
             attributes.warn([f"{words}: {decision.message}"])
         elif action == "Audit":
             findings.failures.append(
-                {
-                    "message": decision.message,
-                    "policy": policy,
-                    "binding": binding.name,
-                    "expressionIndex": index,
-                    "validationActions": list(actions),
-                }
+                Struct(
+                    message=decision.message,
+                    policy=policy,
+                    binding=binding.name,
+                    expressionIndex=index,
+                    validationActions=list(actions),
+                )
             )
 
 
@@ -145,5 +145,4 @@ def _publish(findings: _Findings, attributes: Attributes) -> None:
     for key, values in findings.annotations.items():
         attributes.annotate(key, ", ".join(values), METADATA)
     if findings.failures:
-        told = codec.encode(findings.failures[:_MAX_FAILURES]).decode()
-        attributes.annotate(_FAILURES, told, METADATA)
+        attributes.annotate(_FAILURES, format_json(findings.failures[:_MAX_FAILURES]), METADATA)
