@@ -66,6 +66,7 @@ class WorkQueue(Generic[K]):
         self._serials = itertools.count()
         self._workers: deque[asyncio.Future[None]] = deque()
         self._timer: asyncio.TimerHandle | None = None
+        self._timer_at = 0.0
         self._closed = False
         self._idle = asyncio.Event()
         self._metrics.watch(self)
@@ -198,12 +199,14 @@ class WorkQueue(Generic[K]):
 
     def _set_timer(self) -> None:
         if self._timer is not None:
-            if self._later and self._timer.when() <= self._later[0][0]:
+            if self._later and self._timer_at <= self._later[0][0]:
                 return
             self._timer.cancel()
             self._timer = None
         if self._later:
-            self._timer = self._loop.call_at(self._later[0][0], self._on_timer)
+            # uvloop's handles do not tell when they are due.
+            self._timer_at = self._later[0][0]
+            self._timer = self._loop.call_at(self._timer_at, self._on_timer)
 
     def _on_timer(self) -> None:
         self._timer = None
