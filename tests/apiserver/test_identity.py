@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 from tests.apiserver.reviewing import reviewing
 from tests.conftest import RunningServer, running
+from yarl import URL
 
 from steersman.apiserver.authz.settings import RBAC, AuthorizerSettings, WebhookRules, WebhookSettings
 from steersman.net.pki import ServerFiles
@@ -21,8 +22,19 @@ ONLY_ASKS = "authorizer.group('').resource('secrets').namespace('default').check
 
 async def test_requests_are_anonymous_for_the_paths_that_are_named(certificates: ServerFiles, tmp_path: Path) -> None:
     async with running(certificates, tmp_path, anonymous=("/livez", "/version")) as server:
-        for path, code in (("/livez", 200), ("/version", 200), ("/readyz", 401), ("/livez/ping", 401), ("/api", 401)):
-            assert (await server.request("GET", path, token=None)).status == code
+        for path, code in (
+            ("/livez", 200),
+            ("/livez?verbose", 200),
+            ("/li%76ez", 200),
+            ("/version", 200),
+            ("/readyz", 401),
+            ("/livez/", 401),
+            ("/livez/ping", 401),
+            ("/livez%3Fx", 401),
+            ("/api", 401),
+        ):
+            answer = await server.request("GET", URL(path, encoded=True), token=None)
+            assert answer.status == code, path
         assert (await server.request("GET", "/livez", token="forged")).status == 401
 
 

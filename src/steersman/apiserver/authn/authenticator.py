@@ -10,6 +10,7 @@ import logging
 from collections.abc import Awaitable, Callable, Collection, Sequence
 from functools import partial
 from typing import Any, Protocol, runtime_checkable
+from urllib.parse import unquote
 
 from steersman.apimachinery.errors import ApiError, Unauthorized
 from steersman.apiserver.authn.user import ANONYMOUS_USER, UserInfo, with_authenticated_group
@@ -173,7 +174,7 @@ class Authenticator:
                 continue
             if user is not None:
                 return self._with_authenticated_group(user)
-        if not failed and (self._anonymous is True or (self._anonymous and request.path in self._anonymous)):
+        if not failed and (self._anonymous is True or (self._anonymous and unquote(request.path) in self._anonymous)):
             return ANONYMOUS_USER
         raise unauthorized()
 
