@@ -28,7 +28,7 @@ async def start_operator(server: ServerProcess) -> asyncio.subprocess.Process:
         *(sys.executable, "-W", "error", "-m", "steersman.cli", "run", "--no-leader-election"),
         str(ROOT / "examples/myapp_operator.py"),
         env={**os.environ, "KUBECONFIG": str(server.kubeconfig)},
-        stderr=open("/tmp/kills.err", "ab"),
+        stderr=asyncio.subprocess.DEVNULL,
     )
 
 
