@@ -233,17 +233,16 @@ class Lab:
         raise AssertionError(f"{kind.kind} {name} never came to be so; the last of it was {last}")
 
     async def until_gone(self, kind: Resource, name: str) -> None:
-        """Returns when there is no such object any more; there must be one now, or have been one a moment ago."""
-        async with asyncio.timeout(SOON), self.outside.watch(kind, name=name, namespace=self.namespace) as events:
-            if not await self._exists(kind, name):
-                return
+        """Returns when there is no such object any more."""
+        listing = self.outside.list(kind, namespace=self.namespace, field_selector=f"metadata.name={name}")
+        if not await listing.collect():
+            return
+        since = listing.resource_version
+        watch = self.outside.watch(kind, name=name, namespace=self.namespace, resource_version=since)
+        async with asyncio.timeout(SOON), watch as events:
             async for event in events:
                 if event.type == "DELETED":
                     return
-
-    async def _exists(self, kind: Resource, name: str) -> bool:
-        listing = self.outside.list(kind, namespace=self.namespace, field_selector=f"metadata.name={name}")
-        return bool(await listing.collect())
 
     async def settled(self, manager: Manager, *kinds: Resource) -> None:
         """Returns when the manager has heard of all that has happened, and has done all that follows from it."""

@@ -17,7 +17,9 @@ from typing import Any, Generic, Literal, TypeVar
 
 from steersman.apimachinery.errors import ApiError, Conflict, NotFound
 from steersman.client.errors import ClientError
-from steersman.client.resources import Kind
+from steersman.client.models import KubernetesObject
+from steersman.client.options import identity_of
+from steersman.client.resources import Kind, Object, Resource
 from steersman.runtime import tracing
 from steersman.runtime.blocking import BlockingContext
 from steersman.runtime.cache.cache import identity
@@ -151,13 +153,14 @@ class Execution(Generic[T]):
         return result
 
     async def _write(self, context: Context, run: Run, status: StatusWriter) -> None:
-        assert self._kind is not None
+        assert self._kind is not None and context.object is not None
         request: Request = context.request
         which = (*identity(self._kind.api_kind()), (request.namespace, request.name))
         try:
             await status.write(context.client, run.versions.get(which))
         except NotFound as error:
-            if not (error.details or {}).get("name"):
+            # The server says the same of an object that is gone, and of a kind that has no /status.
+            if await _exists(context.client, self._kind.api_kind(), context.object):
                 raise NoStatus(f"{self._kind.api_kind().kind} has no status subresource: use status='off'") from error
             context.log.debug("the object is gone, its status is not written")
 
@@ -204,6 +207,15 @@ class Execution(Generic[T]):
             reasons,
             exc_info=error if unexpected else None,
         )
+
+
+async def _exists(client: CachedClient, resource: Resource, obj: KubernetesObject | Object) -> bool:
+    who = identity_of(obj)
+    try:
+        found = await client.live.get(resource, who.name, namespace=who.namespace or None)
+    except NotFound:
+        return False
+    return identity_of(found).uid == who.uid
 
 
 class NoStatus(Exception):

@@ -45,7 +45,8 @@ class StatusWriter:
             # The uid keeps it from an object that was made anew under the name.
             metadata = {"name": who.name, "uid": who.uid} | ({"namespace": namespace} if namespace else {})
             wanted = {"apiVersion": resource.api_version, "kind": resource.kind, "metadata": metadata}
-            await client.apply({**wanted, "status": orjson.loads(after) or {}}, force=True, subresource="status")
+            status = merge_patch.apply({}, {"status": orjson.loads(after) or {}})  # a null stands for an absent field
+            await client.apply({**wanted, **status}, force=True, subresource="status")
         else:
             patch["metadata"] = {"resourceVersion": version or who.resource_version}
             await client.patch_status(resource, who.name, patch, namespace=namespace)
