@@ -92,8 +92,8 @@ class FaultyProxy:
         """A watch. In a partition its events are held back, as TCP would."""
         async with self._server.get(request.raw_path) as answer:
             response = web.StreamResponse(status=answer.status, headers={"Content-Type": "application/json"})
-            await response.prepare(request)
             with contextlib.suppress(ConnectionError):
+                await response.prepare(request)
                 async for chunk in answer.content.iter_any():
                     if self.fault == "partition":
                         await self._healed.wait()
