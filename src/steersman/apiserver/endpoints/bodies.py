@@ -109,9 +109,11 @@ def _parse(x: Exchange, scope: ResourceScope, body: bytes, level: str) -> tuple[
                 duplicates = [yaml.strict_error(repeated)] if level == "Strict" else repeated
         else:
             obj = codec.decode(body)
-            _check_repeated(scope, obj, body)
+            repeated = codec.duplicate_keys(body, obj)
+            if "kind" in repeated or "apiVersion" in repeated:
+                _check_repeated(scope, body)
             if level != "Ignore":
-                duplicates = [f"duplicate field {quote(path)}" for path in codec.duplicate_keys(body, obj)]
+                duplicates = [f"duplicate field {quote(path)}" for path in repeated]
     except codec.NumberError as error:
         if isinstance(error.value, dict):
             _interpret(scope, error.value, body)
@@ -163,11 +165,10 @@ def summary(body: bytes) -> str:
     return f"{text} ..." if len(body) > 30 else text
 
 
-def _check_repeated(scope: ResourceScope, obj: Any, body: bytes) -> None:
+def _check_repeated(scope: ResourceScope, body: bytes) -> None:
     """Of a version or kind that stands twice, the last one counts; the others must be readable, too."""
-    if isinstance(obj, dict) and (body.count(b'"kind"') > 1 or body.count(b'"apiVersion"') > 1):
-        fields = [(key, {} if isinstance(value, codec.Pairs) else value) for key, value in codec.pairs(body)]
-        _check_readable(scope, fields, body)
+    fields = [(key, {} if isinstance(value, codec.Pairs) else value) for key, value in codec.pairs(body)]
+    _check_readable(scope, fields, body)
 
 
 def _check_readable(scope: ResourceScope, fields: Iterable[tuple[str, Any]], body: bytes) -> None:
