@@ -33,12 +33,12 @@ async def evict(core: Core, scope: ResourceScope, x: Exchange) -> Answer:
     meta, namespace, name = eviction["metadata"], x.info.namespace, x.info.name
     deletion = delete_options(x.info, eviction.get("deleteOptions"))
     dry_run = options.dry_run or deletion.dry_run
-    await core.registry.admission.admit(
-        Attributes("CREATE", scope, namespace, name, eviction, None, x.user, dry_run, "eviction")
-    )
+    ctx = core.write_context(x, options.field_manager, dry_run=dry_run)
+    attributes = Attributes("CREATE", scope, namespace, name, eviction, None, x.user, dry_run, "eviction")
+    attributes.warn, attributes.annotate = ctx.warn, ctx.annotate
+    await core.registry.admission.admit(attributes)
     if meta.get("name") != name:
         raise BadRequest("name in URL does not match name in Eviction object")
-    ctx = core.write_context(x, options.field_manager, dry_run=dry_run)
     if not await _evict_idle(core, scope, namespace, name, deletion, ctx):
         await _evict_guarded(core, scope, namespace, name, deletion, ctx)
     success = {"kind": "Status", "apiVersion": "v1", "metadata": {}, "status": "Success", "code": 201}

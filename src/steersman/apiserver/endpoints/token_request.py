@@ -95,6 +95,7 @@ def _attributes(scope: ResourceScope, x: Exchange, asked: Object, ctx: WriteCont
         form=rules,
         options={"kind": "CreateOptions", "apiVersion": "meta.k8s.io/v1", **ctx.options},
         warn=ctx.warn,
+        annotate=ctx.annotate,
     )
 
 

@@ -46,7 +46,18 @@ async def create(core: Core, scope: ResourceScope, x: Exchange) -> Answer:
     if managed := scope.strategy.track(None, review, ctx.writer, ctx.now):
         meta["managedFields"] = managed
     await core.registry.admission.admit(
-        Attributes("CREATE", scope, x.info.namespace, meta.get("name", ""), review, None, x.user, options.dry_run)
+        Attributes(
+            "CREATE",
+            scope,
+            x.info.namespace,
+            meta.get("name", ""),
+            review,
+            None,
+            x.user,
+            options.dry_run,
+            warn=ctx.warn,
+            annotate=ctx.annotate,
+        )
     )
     in_order, _ = scope.strategy.decode(review)
     answer, _ = scope.strategy.decode(await _JUDGES[scope.group, scope.kind](core, x, in_order))
