@@ -6,6 +6,7 @@ that writing the object back never drops it; see `steersman.client.roundtrip`.
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable, Mapping
 from datetime import UTC, datetime
 from typing import Annotated, Any, ClassVar, Generic, Self, TypeVar, cast
@@ -166,7 +167,10 @@ class KubernetesObject(Model):
         except ValidationError as error:
             raise DecodeError(f"{cls.__name__}: {error}", obj) from error
         typed._origin.read(typed, obj)
-        typed._read = orjson.dumps(obj)
+        try:
+            typed._read = orjson.dumps(obj)
+        except TypeError:  # numbers beyond 64 bits, which no server sends
+            typed._read = json.dumps(obj).encode()
         return typed
 
     def to_wire(self) -> dict[str, Any]:
@@ -179,7 +183,7 @@ class KubernetesObject(Model):
     @property
     def origin(self) -> dict[str, Any] | None:
         """The JSON that this was read from, whatever has been changed since; None if it was not read."""
-        return None if self._read is None else orjson.loads(self._read)
+        return None if self._read is None else json.loads(self._read)
 
     def field_to_wire(self, name: str) -> Any:
         """One field of `to_wire()`, by its name in Python; None if it has none such."""
