@@ -125,19 +125,53 @@ def parse_ip(value: str) -> ipaddress.IPv4Address | ipaddress.IPv6Address | None
 
 
 def ip(value: str, field: str, known: Collection[str] = ()) -> list[FieldError]:
-    """An IP address; those `known` were accepted before, and stay."""
-    if value in known or parse_ip(value) is not None:
+    """An IP address, strictly written; those `known` were accepted before, and stay."""
+    parsed = parse_ip(value)
+    if value in known:
         return []
-    return [fe.invalid(field, value, _IP)]
+    if parsed is None:
+        return [fe.invalid(field, value, _IP)]
+    if _has_zeros(value, parsed):
+        return [fe.invalid(field, value, "must not have leading 0s")]
+    if is_mapped(parsed):
+        return [fe.invalid(field, value, "must not be an IPv4-mapped IPv6 address")]
+    return []
+
+
+def is_mapped(address: ipaddress.IPv4Address | ipaddress.IPv6Address) -> bool:
+    """Whether an IPv6 address stands for an IPv4 one."""
+    return isinstance(address, ipaddress.IPv6Address) and address.ipv4_mapped is not None
+
+
+def _has_zeros(text: str, parsed: ipaddress.IPv4Address | ipaddress.IPv6Address) -> bool:
+    return parsed.version == 4 and str(parsed) != text
 
 
 def cidr(value: str, field: str, known: Collection[str] = ()) -> list[FieldError]:
-    """An IP network."""
+    """An IP network, strictly written; those `known` were accepted before, and stay."""
+    if value in known:
+        return []
+    parsed = parse_network(value)
+    if parsed is None:
+        return [fe.invalid(field, value, _CIDR)]
+    address, bits = parsed
+    text, _, digits = value.partition("/")
+    if _has_zeros(text, address) or digits != str(bits):
+        return [fe.invalid(field, value, "must not have leading 0s in IP or prefix length")]
+    if is_mapped(address):
+        return [fe.invalid(field, value, "must not have an IPv4-mapped IPv6 address")]
+    if ipaddress.ip_network((address, bits), strict=False).network_address != address:
+        return [fe.invalid(field, value, "must not have bits set beyond the prefix length")]
+    return []
+
+
+def parse_network(value: str) -> tuple[ipaddress.IPv4Address | ipaddress.IPv6Address, int] | None:
+    """An address and the length of its prefix, as Go's lenient parser takes a network."""
     address, slash, bits = value.partition("/")
     parsed = parse_ip(address)
-    if value in known or (parsed and slash and bits.isascii() and bits.isdigit() and int(bits) <= parsed.max_prefixlen):
-        return []
-    return [fe.invalid(field, value, _CIDR)]
+    if parsed is None or not slash or not (bits.isascii() and bits.isdigit()) or int(bits) > parsed.max_prefixlen:
+        return None
+    return parsed, int(bits)
 
 
 def immutable(new: Any, old: Any, field: str) -> list[FieldError]:

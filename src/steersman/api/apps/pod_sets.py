@@ -12,6 +12,7 @@ from typing import Any
 from steersman.api import checks
 from steersman.api.builtin import BuiltinStrategy, StatusStrategy
 from steersman.api.core.pod_spec import template_errors
+from steersman.api.core.pod_warnings import POD_NAMES, generation_changed, name_warnings, template_warnings
 from steersman.api.strategy import Object, Strategy
 from steersman.api.tables import age, container_cells
 from steersman.apimachinery import field_errors as fe
@@ -63,6 +64,13 @@ class PodSetStrategy(BuiltinStrategy):
         errors = selector_misses(selector, spec.get("selector"), template)
         errors += template_errors(template, "spec.template")
         return errors + always_restarted(template, self.pods_of or self.kind.kind)
+
+    def warnings(self, obj: Object, old: Object | None = None) -> list[str]:
+        template = (obj.get("spec") or {}).get("template")
+        if old is not None:
+            return template_warnings(template, "spec.template") if generation_changed(obj, old) else []
+        found = name_warnings(obj["metadata"].get("name") or "", POD_NAMES)
+        return found + template_warnings(template, "spec.template")
 
     def subresource(self, name: str) -> Strategy:
         return PodSetStatusStrategy(self) if name == "status" else super().subresource(name)

@@ -22,6 +22,7 @@ from steersman.api.apps.pod_sets import (
 )
 from steersman.api.core.claim_spec import claim_spec_errors
 from steersman.api.core.pod_spec import template_errors
+from steersman.api.core.pod_warnings import claim_warnings, generation_changed, template_warnings
 from steersman.api.strategy import Object
 from steersman.api.tables import age, container_cells
 from steersman.apimachinery import field_errors as fe
@@ -29,6 +30,9 @@ from steersman.apimachinery import names
 from steersman.apimachinery.field_errors import FieldError
 
 TEMPLATE_GENERATION = "deprecated.daemonset.template.generation"
+_ALL_REVISIONS = (
+    "spec.revisionHistoryLimit: a negative value retains all historical revisions; a value >= 0 is recommended"
+)
 _RETENTION = ("Retain", "Delete")
 
 
@@ -65,6 +69,16 @@ class StatefulSetStrategy(PodSetStrategy):
         for key in ("volumeClaimTemplates", "serviceName", "podManagementPolicy"):
             errors += checks.immutable(spec.get(key), before.get(key), f"spec.{key}")
         return errors
+
+    def warnings(self, obj: Object, old: Object | None = None) -> list[str]:
+        spec, changed = obj.get("spec") or {}, old is None or generation_changed(obj, old)
+        found = template_warnings(spec.get("template"), "spec.template") if changed else []
+        below = "" if old is None else ".Spec"  # as upstream spells it
+        for index, claim in enumerate(spec.get("volumeClaimTemplates") or ()):
+            found += claim_warnings(claim.get("spec") or {}, f"spec.volumeClaimTemplates[{index}]{below}")
+        if (spec.get("revisionHistoryLimit") or 0) < 0:
+            found.append(_ALL_REVISIONS)
+        return found
 
     def row(self, obj: Object, now: datetime) -> list[Any]:
         meta, spec, status = obj["metadata"], obj.get("spec") or {}, obj.get("status") or {}
@@ -106,6 +120,11 @@ class DaemonSetStrategy(PodSetStrategy):
         changed = (new.get("spec") or {}).get("template") != (old.get("spec") or {}).get("template")
         _set_template_generation(new, generation + changed)
 
+    def warnings(self, obj: Object, old: Object | None = None) -> list[str]:
+        if old is not None and _template_generation(obj) == _template_generation(old):
+            return []
+        return template_warnings((obj.get("spec") or {}).get("template"), "spec.template")
+
     def selector_errors(self, spec: Object) -> list[FieldError]:
         return [] if spec.get("selector") is None else super().selector_errors(spec)
 
@@ -138,6 +157,13 @@ class ReplicationControllerStrategy(PodSetStrategy):
 
     def validate_update(self, new: Object, old: Object) -> list[FieldError]:
         return [*self.validate_meta_update(new, old), *self.validate_content(new)]
+
+    def warnings(self, obj: Object, old: Object | None = None) -> list[str]:
+        """Upstream judges the template that an update replaces, not the new one."""
+        if old is None:
+            return super().warnings(obj)
+        template = (old.get("spec") or {}).get("template")
+        return template_warnings(template, "spec.template") if generation_changed(obj, old) else []
 
     def spec_errors(self, spec: Object) -> list[FieldError]:
         errors: list[FieldError] = []

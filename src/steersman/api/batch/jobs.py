@@ -13,6 +13,7 @@ from steersman.api.apps.pod_sets import MISSES, selector_text
 from steersman.api.batch.schedule import schedule_errors, time_zone_errors
 from steersman.api.builtin import BuiltinStrategy
 from steersman.api.core.pod_spec import template_errors
+from steersman.api.core.pod_warnings import POD_NAMES, generation_changed, name_warnings, template_warnings
 from steersman.api.strategy import Object
 from steersman.api.tables import age, container_cells, human_duration
 from steersman.apimachinery import field_errors as fe
@@ -32,9 +33,13 @@ _NUMBERS = (
     "maxFailedIndexes",
 )
 _IMMUTABLE = ("completionMode", "podFailurePolicy", "backoffLimitPerIndex", "managedBy", "successPolicy")
-_HOSTNAMES = (
-    "metadata.name: this is used in Pod names and hostnames, which can result in surprising behavior; a DNS label is "
-    "recommended: [{}]"
+_MANY_INDEXES = (
+    "In Indexed Jobs with a number of completions higher than 10^5 and a parallelism higher than 10^4, Kubernetes "
+    "might not be able to track completedIndexes when a big number of indexes fail"
+)
+_ZONE_IN_SCHEDULE = (
+    "cannot use TZ or CRON_TZ in spec.spec.schedule, use timeZone instead, see "
+    "https://kubernetes.io/docs/concepts/workloads/controllers/cron-jobs/ for more details"
 )
 _INDEXED_ONLY = "requires indexed completion mode"
 _REPLACEMENT = ("Failed", "TerminatingOrFailed")
@@ -77,8 +82,10 @@ class JobStrategy(BuiltinStrategy):
         return errors
 
     def warnings(self, obj: Object, old: Object | None = None) -> list[str]:
-        found = names.dns1123_label(obj["metadata"].get("name") or "") if old is None else []
-        return [_HOSTNAMES.format(" ".join(found))] if found else []
+        if old is not None:
+            return _job_warnings(obj.get("spec") or {}, "spec") if generation_changed(obj, old) else []
+        name = obj["metadata"].get("name") or ""
+        return name_warnings(name, POD_NAMES) + _job_warnings(obj.get("spec") or {}, "spec")
 
     def row(self, obj: Object, now: datetime) -> list[Any]:
         meta, spec, status = obj["metadata"], obj.get("spec") or {}, obj.get("status") or {}
@@ -98,6 +105,14 @@ class JobStrategy(BuiltinStrategy):
         ]
 
 
+def _job_warnings(spec: Object, place: str) -> list[str]:
+    found = []
+    many = (spec.get("completions") or 0) > 100_000 and (spec.get("parallelism") or 0) > 10_000
+    if spec.get("completionMode") == "Indexed" and many:
+        found.append(f"{place}: {_MANY_INDEXES}")
+    return found + template_warnings(spec.get("template"), f"{place}.template")
+
+
 class CronJobStrategy(BuiltinStrategy):
     def validate_content(self, obj: Object) -> list[FieldError]:
         return _cron_errors(obj.get("spec") or {}, None)
@@ -111,6 +126,14 @@ class CronJobStrategy(BuiltinStrategy):
 
     def validate_update(self, new: Object, old: Object) -> list[FieldError]:
         return [*self.validate_meta_update(new, old), *_cron_errors(new.get("spec") or {}, old.get("spec") or {})]
+
+    def warnings(self, obj: Object, old: Object | None = None) -> list[str]:
+        spec, place = obj.get("spec") or {}, "spec.jobTemplate.spec"
+        job = (spec.get("jobTemplate") or {}).get("spec") or {}
+        if old is None:
+            return name_warnings(obj["metadata"].get("name") or "", POD_NAMES) + _job_warnings(job, place)
+        found = _job_warnings(job, place) if generation_changed(obj, old) else []
+        return found + ([_ZONE_IN_SCHEDULE] if "TZ" in (spec.get("schedule") or "") else [])
 
     def row(self, obj: Object, now: datetime) -> list[Any]:
         meta, spec, status = obj["metadata"], obj.get("spec") or {}, obj.get("status") or {}

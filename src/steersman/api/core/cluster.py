@@ -15,6 +15,7 @@ from steersman.api.apps.pod_sets import labels_text
 from steersman.api.builtin import BuiltinStrategy, StatusStrategy
 from steersman.api.core.affinity import TAINT_EFFECTS
 from steersman.api.core.pod_spec import template_errors
+from steersman.api.core.pod_warnings import generation_changed, template_warnings
 from steersman.api.core.resources import is_standard_quota, name_errors, quantity_errors, quota_name_errors
 from steersman.api.strategy import Object, Strategy
 from steersman.api.tables import age, container_cells
@@ -240,6 +241,10 @@ def _order_errors(name: str, parts: dict[str, Object], place: str, *, pod: bool)
 class PodTemplateStrategy(BuiltinStrategy):
     def validate_content(self, obj: Object) -> list[FieldError]:
         return template_errors(obj.get("template") or {}, "template")
+
+    def warnings(self, obj: Object, old: Object | None = None) -> list[str]:
+        changed = old is None or generation_changed(obj, old)
+        return template_warnings(obj.get("template"), "template") if changed else []
 
     def row(self, obj: Object, now: datetime) -> list[Any]:
         template = obj.get("template") or {}

@@ -10,6 +10,7 @@ from datetime import datetime
 from typing import Any
 
 from steersman.api import checks
+from steersman.api.address_warnings import ip_warnings
 from steersman.api.builtin import BuiltinStrategy
 from steersman.api.core.containers import PROTOCOLS
 from steersman.api.core.service_rules import endpoint_ip_errors
@@ -19,6 +20,7 @@ from steersman.apimachinery import field_errors as fe
 from steersman.apimachinery.field_errors import FieldError
 
 _SHOWN = 3
+_MANAGED_BY = "endpoints.kubernetes.io/managed-by"
 
 
 class EndpointsStrategy(BuiltinStrategy):
@@ -32,6 +34,17 @@ class EndpointsStrategy(BuiltinStrategy):
         errors = [*self.validate_meta_update(new, old), *self.validate_meta(new)]
         unchanged = new.get("subsets") == old.get("subsets")
         return errors if unchanged else errors + self.validate_content(new)
+
+    def warnings(self, obj: Object, old: Object | None = None) -> list[str]:
+        if (obj["metadata"].get("labels") or {}).get(_MANAGED_BY) == "endpoint-controller":
+            return []
+        return [
+            warning
+            for index, subset in enumerate(obj.get("subsets") or ())
+            for key in ("addresses", "notReadyAddresses")
+            for number, address in enumerate(subset.get(key) or ())
+            for warning in ip_warnings(f"subsets[{index}].{key}[{number}].ip", address.get("ip") or "")
+        ]
 
     def row(self, obj: Object, now: datetime) -> list[Any]:
         meta = obj["metadata"]

@@ -15,9 +15,10 @@ from steersman.api.builtin import BuiltinStrategy, StatusStrategy
 from steersman.api.core.affinity import tolerations_errors
 from steersman.api.core.pod_row import pod_row
 from steersman.api.core.pod_spec import pod_spec_errors
+from steersman.api.core.pod_warnings import name_warnings, pod_warnings
 from steersman.api.strategy import Object, Strategy, restore
 from steersman.apimachinery import field_errors as fe
-from steersman.apimachinery import names, quantity
+from steersman.apimachinery import quantity
 from steersman.apimachinery.field_errors import FieldError
 
 _UPDATABLE = (
@@ -26,10 +27,6 @@ _UPDATABLE = (
     "`spec.terminationGracePeriodSeconds` (allow it to be set to 1 if it was previously negative)\n"
 )
 _SPACE = "must not have leading or trailing whitespace"
-_HOSTNAME = (
-    "metadata.name: this is used in the Pod's hostname, which can result in surprising behavior; a DNS label is "
-    "recommended: [{}]"
-)
 _TOLERATION = "existing toleration can not be modified except its tolerationSeconds"
 _OWN_CONDITIONS = frozenset({"PodScheduled", "Ready", "Initialized"})
 
@@ -82,8 +79,7 @@ class PodStrategy(BuiltinStrategy):
     def warnings(self, obj: Object, old: Object | None = None) -> list[str]:
         if old is not None:
             return []
-        found = names.dns1123_label(obj["metadata"].get("name") or "")
-        return [_HOSTNAME.format(" ".join(found))] if found else []
+        return name_warnings(obj["metadata"].get("name") or "", "the Pod's hostname") + pod_warnings(obj)
 
     def subresource(self, name: str) -> Strategy:
         """The rules for `status`, for `ephemeralcontainers`, and for the change that a binding makes."""

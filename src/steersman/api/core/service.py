@@ -11,12 +11,12 @@ from datetime import datetime
 from typing import Any
 
 from steersman.api import checks
+from steersman.api.address_warnings import cidr_warnings, ip_warnings
 from steersman.api.apps.pod_sets import labels_text
 from steersman.api.builtin import BuiltinStrategy, StatusStrategy
 from steersman.api.core.containers import PROTOCOLS
 from steersman.api.core.service_rules import (
     address_errors,
-    address_warnings,
     endpoint_ip_errors,
     ingress_status_errors,
     is_headless,
@@ -31,6 +31,10 @@ from steersman.apimachinery.meta import validate_labels
 TYPES = ("ClusterIP", "ExternalName", "LoadBalancer", "NodePort")
 _POLICIES = ("Cluster", "Local")
 _DISTRIBUTIONS = ("PreferClose", "PreferSameZone", "PreferSameNode")
+_TOPOLOGY_HINTS = "service.kubernetes.io/topology-aware-hints"
+_USE_TOPOLOGY_MODE = (
+    f"annotation {_TOPOLOGY_HINTS} is deprecated, please use service.kubernetes.io/topology-mode instead"
+)
 _LB_ONLY = "may only be used when `type` is 'LoadBalancer'"
 
 
@@ -67,7 +71,8 @@ class ServiceStrategy(BuiltinStrategy):
         return ServiceStatusStrategy(self) if name == "status" else super().subresource(name)
 
     def warnings(self, obj: Object, old: Object | None = None) -> list[str]:
-        return _warnings(obj.get("spec") or {})
+        deprecated = _TOPOLOGY_HINTS in (obj["metadata"].get("annotations") or {})
+        return ([_USE_TOPOLOGY_MODE] if deprecated else []) + _warnings(obj.get("spec") or {})
 
     def row(self, obj: Object, now: datetime) -> list[Any]:
         meta, spec = obj["metadata"], obj.get("spec") or {}
@@ -334,19 +339,28 @@ def _traffic_errors(spec: Object) -> list[FieldError]:
 
 
 def _warnings(spec: Object) -> list[str]:
-    found = address_warnings("spec.clusterIPs", [ip for ip in spec.get("clusterIPs") or () if ip != "None"])
+    found: list[str] = []
     external = spec.get("externalIPs") or []
-    if is_headless(spec):
+    if (spec.get("clusterIP") or "None") != "None":
+        for index, address in enumerate(spec.get("clusterIPs") or ()):
+            found += ip_warnings(f"spec.clusterIPs[{index}]", address)
+    headless = spec.get("type") == "ClusterIP" and spec.get("clusterIP") == "None"
+    if headless:
         if spec.get("loadBalancerIP"):
             found.append("spec.loadBalancerIP is ignored for headless services")
         if external:
             found.append("spec.externalIPs is ignored for headless services")
         if spec.get("sessionAffinity") != "None":
             found.append("spec.SessionAffinity is ignored for headless services")
-    found += address_warnings("spec.externalIPs", external)
+    for index, address in enumerate(external):
+        found += ip_warnings(f"spec.externalIPs[{index}]", address)
     named = spec.get("type") == "ExternalName"
-    if external and not is_headless(spec) and not named:
+    if external and not headless and not named:
         found.append("spec.externalIPs is deprecated and may no longer be implemented in some clusters")
+    if spec.get("loadBalancerIP"):
+        found += ip_warnings("spec.loadBalancerIP", spec["loadBalancerIP"])
+    for index, network in enumerate(spec.get("loadBalancerSourceRanges") or ()):
+        found += cidr_warnings(f"spec.loadBalancerSourceRanges[{index}]", network)
     if external and named:
         found.append('spec.externalIPs is ignored when spec.type is "ExternalName"')
     if spec.get("externalName") and not named:

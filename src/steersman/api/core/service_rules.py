@@ -8,7 +8,6 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from steersman._util.gotext import quote
 from steersman.api import checks
 from steersman.apimachinery import field_errors as fe
 from steersman.apimachinery.field_errors import FieldError
@@ -154,19 +153,3 @@ def endpoint_ip_errors(address: str, field: str) -> list[FieldError]:
         text = "may not be in the link-local multicast range (224.0.0.0/24, ff02::/10)"
         errors.append(fe.invalid(field, address, text))
     return errors
-
-
-def address_warnings(field: str, addresses: Sequence[str]) -> list[str]:
-    """What to say of addresses that are not written as they should be."""
-    found = []
-    for index, address in enumerate(addresses):
-        parsed = checks.parse_ip(address)
-        if parsed is None or str(parsed) == address:
-            continue
-        place = f"{field}[{index}]"
-        if parsed.version == 4:
-            found.append(f"{place}: non-standard IP address {quote(address)} is invalid: use {quote(str(parsed))}")
-        else:
-            text = f"should be written in RFC 5952 canonical format ({quote(str(parsed))})"
-            found.append(f"{place}: IPv6 address {quote(address)} {text}")
-    return found

@@ -13,6 +13,12 @@ from steersman.api.strategy import Object
 from steersman.api.tables import age
 from steersman.apimachinery.field_errors import FieldError
 
+_MOUNTABLE = "kubernetes.io/enforce-mountable-secrets"
+_SEPARATE_NAMESPACES = (
+    f"metadata.annotations[{_MOUNTABLE}]: deprecated in v1.32+; prefer separate namespaces to isolate access to "
+    "mounted secrets"
+)
+
 
 class ServiceAccountStrategy(BuiltinStrategy):
     def prepare_for_create(self, obj: Object) -> None:
@@ -23,6 +29,10 @@ class ServiceAccountStrategy(BuiltinStrategy):
 
     def validate_update(self, new: Object, old: Object) -> list[FieldError]:
         return [*self.validate_meta_update(new, old), *self.validate_create(new)]
+
+    def warnings(self, obj: Object, old: Object | None = None) -> list[str]:
+        given, before = (_MOUNTABLE in (each["metadata"].get("annotations") or {}) for each in (obj, old or obj))
+        return [_SEPARATE_NAMESPACES] if given and (old is None or not before) else []
 
     def row(self, obj: Object, now: datetime) -> list[Any]:
         meta = obj["metadata"]

@@ -12,6 +12,8 @@ from typing import Any
 from steersman.api import checks
 from steersman.api.builtin import BuiltinStrategy
 from steersman.api.core.claim_spec import VOLUME_MODES, access_mode_errors, claim_spec_errors, positive_errors
+from steersman.api.core.pod_warnings import claim_warnings, volume_warning
+from steersman.api.node_labels import term_warnings
 from steersman.api.strategy import Object
 from steersman.api.tables import age
 from steersman.apimachinery import field_errors as fe
@@ -21,6 +23,13 @@ from steersman.apimachinery.field_errors import FieldError
 CLAIM_PROTECTION = "kubernetes.io/pvc-protection"
 VOLUME_PROTECTION = "kubernetes.io/pv-protection"
 BETA_CLASS = "volume.beta.kubernetes.io/storage-class"
+_USE_CLASS_NAME = 'deprecated since v1.8; use "storageClassName" attribute instead'
+_VOLUME_ANNOTATIONS = {
+    BETA_CLASS: _USE_CLASS_NAME,
+    "volume.beta.kubernetes.io/mount-options": 'deprecated since v1.31; use "mountOptions" attribute instead',
+}
+_RECYCLE = "The Recycle reclaim policy is deprecated. Instead, the recommended approach is to use dynamic provisioning."
+_VOLUME_KINDS = ("cephfs", "photonPersistentDisk", "scaleIO", "storageos", "glusterfs", "rbd")
 _SHORT_MODES = {"ReadWriteOnce": "RWO", "ReadOnlyMany": "ROX", "ReadWriteMany": "RWX", "ReadWriteOncePod": "RWOP"}
 _IMMUTABLE = "spec is immutable after creation except resources.requests and volumeAttributesClassName for bound claims"
 _SOURCES = (("", "PersistentVolumeClaim"), ("snapshot.storage.k8s.io", "VolumeSnapshot"))
@@ -63,6 +72,11 @@ class PersistentVolumeClaimStrategy(BuiltinStrategy):
             errors.append(fe.forbidden("spec", _IMMUTABLE))
         errors += _shrink_errors(spec, before, old.get("status") or {})
         return errors + checks.immutable(spec.get("volumeMode"), before.get("volumeMode"), "volumeMode")
+
+    def warnings(self, obj: Object, old: Object | None = None) -> list[str]:
+        deprecated = BETA_CLASS in (obj["metadata"].get("annotations") or {})
+        found = [f"metadata.annotations[{BETA_CLASS}]: {_USE_CLASS_NAME}"] if deprecated else []
+        return found + claim_warnings(obj.get("spec") or {}, "spec")
 
     def row(self, obj: Object, now: datetime) -> list[Any]:
         meta, spec, status = obj["metadata"], obj.get("spec") or {}, obj.get("status") or {}
@@ -111,6 +125,18 @@ class PersistentVolumeStrategy(BuiltinStrategy):
             errors += checks.dns_subdomain(name, "spec.storageClassName")
         mode = spec.get("volumeMode")
         return errors + (checks.supported(mode, VOLUME_MODES, "spec.volumeMode") if mode is not None else [])
+
+    def warnings(self, obj: Object, old: Object | None = None) -> list[str]:
+        spec, annotations = obj.get("spec") or {}, obj["metadata"].get("annotations") or {}
+        texts = _VOLUME_ANNOTATIONS.items()
+        found = [f"metadata.annotations[{key}]: {text}" for key, text in texts if key in annotations]
+        if spec.get("persistentVolumeReclaimPolicy") == "Recycle":
+            found.append(f"spec.persistentVolumeReclaimPolicy: {_RECYCLE}")
+        terms = ((spec.get("nodeAffinity") or {}).get("required") or {}).get("nodeSelectorTerms") or ()
+        for index, term in enumerate(terms):
+            place = f"spec.nodeAffinity.required.nodeSelectorTerms[{index}]"
+            found += term_warnings(term, place, check_values=False)
+        return found + [volume_warning("spec", key) for key in _VOLUME_KINDS if spec.get(key) is not None]
 
     def validate_update(self, new: Object, old: Object) -> list[FieldError]:
         errors = [*self.validate_meta_update(new, old), *self.validate_create(new)]

@@ -8,7 +8,9 @@ from __future__ import annotations
 from datetime import datetime
 from typing import Any
 
+from steersman._util.gotext import quote
 from steersman.api import checks
+from steersman.api.address_warnings import ip_warnings
 from steersman.api.builtin import BuiltinStrategy
 from steersman.api.core.containers import PROTOCOLS
 from steersman.api.core.service_rules import endpoint_ip_errors
@@ -20,6 +22,8 @@ from steersman.apimachinery.field_errors import FieldError
 from steersman.apimachinery.meta import validate_labels
 
 ADDRESS_TYPES = ("FQDN", "IPv4", "IPv6")
+_MANAGED_BY = "endpointslice.kubernetes.io/managed-by"
+_OWN_CONTROLLERS = ("endpointslice-controller.k8s.io", "endpointslicemirroring-controller.k8s.io")
 _MAX_ENDPOINTS, _MAX_PORTS, _MAX_ADDRESSES, _MAX_HINTS, _SHOWN = 1000, 20000, 100, 8, 3
 
 
@@ -45,6 +49,17 @@ class EndpointSliceStrategy(BuiltinStrategy):
             if not endpoint.get("addresses")
         ]
 
+    def warnings(self, obj: Object, old: Object | None = None) -> list[str]:
+        found = ["spec.addressType: FQDN endpoints are deprecated"] if _is_new_with_names(obj, old) else []
+        if (obj["metadata"].get("labels") or {}).get(_MANAGED_BY) in _OWN_CONTROLLERS:
+            return found
+        return found + [
+            warning
+            for index, endpoint in enumerate(obj.get("endpoints") or ())
+            for number, address in enumerate(endpoint.get("addresses") or ())
+            for warning in ip_warnings(f"endpoints[{index}].addresses[{number}]", address)
+        ]
+
     def row(self, obj: Object, now: datetime) -> list[Any]:
         meta = obj["metadata"]
         ports = [_port_text(port) for port in obj.get("ports") or ()]
@@ -56,6 +71,10 @@ class EndpointSliceStrategy(BuiltinStrategy):
             _some(addresses),
             age(meta.get("creationTimestamp"), now),
         ]
+
+
+def _is_new_with_names(obj: Object, old: Object | None) -> bool:
+    return old is None and obj.get("addressType") == "FQDN"
 
 
 def _content_errors(obj: Object) -> list[FieldError]:
@@ -125,6 +144,8 @@ def _address_errors(address: str, kind: str, place: str, index: int) -> list[Fie
     if errors := checks.ip(address, field):
         return errors
     parsed = checks.parse_ip(address)
+    if kind == "IPv6" and address != str(parsed):
+        return [fe.invalid(field, address, f"must be in canonical form ({quote(str(parsed))})")]
     version = 4 if kind == "IPv4" else 6
     if parsed is not None and parsed.version != version:
         errors.append(fe.invalid(place, address, f"must be an {kind} address"))

@@ -11,6 +11,7 @@ from datetime import datetime
 from typing import Any
 
 from steersman.api import checks
+from steersman.api.address_warnings import cidr_warnings
 from steersman.api.apps.pod_sets import selector_text
 from steersman.api.builtin import BuiltinStrategy
 from steersman.api.strategy import Object
@@ -28,13 +29,28 @@ class NetworkPolicyStrategy(BuiltinStrategy):
         return _spec_errors(obj.get("spec") or {}, ())
 
     def validate_update(self, new: Object, old: Object) -> list[FieldError]:
-        known = set(_networks(old.get("spec") or {}))
+        known = {text for _, text in _placed(old.get("spec") or {})}
         return [*self.validate_meta_update(new, old), *_spec_errors(new.get("spec") or {}, known)]
+
+    def warnings(self, obj: Object, old: Object | None = None) -> list[str]:
+        return [warning for field, text in _placed(obj.get("spec") or {}) for warning in cidr_warnings(field, text)]
 
     def row(self, obj: Object, now: datetime) -> list[Any]:
         meta = obj["metadata"]
         selector = selector_text((obj.get("spec") or {}).get("podSelector"))
         return [meta.get("name") or "", selector, age(meta.get("creationTimestamp"), now)]
+
+
+def _placed(spec: Object) -> Iterator[tuple[str, str]]:
+    """All networks of a spec, with their fields."""
+    for direction, peers in (("ingress", "from"), ("egress", "to")):
+        for index, rule in enumerate(spec.get(direction) or ()):
+            for number, peer in enumerate(rule.get(peers) or ()):
+                place = f"spec.{direction}[{index}].{peers}[{number}].ipBlock"
+                if (block := peer.get("ipBlock")) is not None:
+                    yield f"{place}.cidr", block.get("cidr") or ""
+                    for at, text in enumerate(block.get("except") or ()):
+                        yield f"{place}.except[{at}]", text
 
 
 def _spec_errors(spec: Object, known: Collection[str]) -> list[FieldError]:
@@ -112,11 +128,3 @@ def _network(text: str) -> ipaddress.IPv4Network | ipaddress.IPv6Network | None:
 
 def _strictly_inside(inner: Any, outer: Any) -> bool:
     return bool(inner.version == outer.version and inner.prefixlen > outer.prefixlen and inner.subnet_of(outer))
-
-
-def _networks(spec: Object) -> Iterator[str]:
-    for direction, peers in (("ingress", "from"), ("egress", "to")):
-        for rule in spec.get(direction) or ():
-            for peer in rule.get(peers) or ():
-                block = peer.get("ipBlock") or {}
-                yield from (block.get("cidr") or "", *(block.get("except") or ()))

@@ -11,6 +11,7 @@ from typing import Any
 from steersman.api.builtin import BuiltinStrategy
 from steersman.api.core.affinity import tolerations_errors
 from steersman.api.core.resources import requirement_errors
+from steersman.api.node_labels import deprecation
 from steersman.api.strategy import Object
 from steersman.api.tables import age
 from steersman.apimachinery import field_errors as fe
@@ -31,6 +32,10 @@ class RuntimeClassStrategy(BuiltinStrategy):
 
     def validate_update(self, new: Object, old: Object) -> list[FieldError]:
         return self.validate_meta_update(new, old)
+
+    def warnings(self, obj: Object, old: Object | None = None) -> list[str]:
+        labels = (obj.get("scheduling") or {}).get("nodeSelector") or ()
+        return [f"scheduling.nodeSelector: {text}" for label in sorted(labels) if (text := deprecation(label))]
 
     def validate_declared(self, new: Object, old: Object | None) -> list[FieldError]:
         handler = new.get("handler") or ""

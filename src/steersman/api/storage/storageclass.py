@@ -10,6 +10,7 @@ from typing import Any
 
 from steersman.api import checks
 from steersman.api.builtin import BuiltinStrategy
+from steersman.api.node_labels import deprecation
 from steersman.api.strategy import Object
 from steersman.api.tables import age
 from steersman.apimachinery import field_errors as fe
@@ -35,6 +36,14 @@ class StorageClassStrategy(BuiltinStrategy):
         errors += checks.supported(obj.get("reclaimPolicy"), ("Delete", "Retain"), "reclaimPolicy")
         modes = ("Immediate", "WaitForFirstConsumer")
         return errors + checks.one_of(obj.get("volumeBindingMode"), modes, "volumeBindingMode")
+
+    def warnings(self, obj: Object, old: Object | None = None) -> list[str]:
+        return [
+            f"allowedTopologies[{index}].matchLabelExpressions[{number}].key: {text}"
+            for index, topology in enumerate(obj.get("allowedTopologies") or ())
+            for number, expression in enumerate(topology.get("matchLabelExpressions") or ())
+            if (text := deprecation(expression.get("key") or ""))
+        ]
 
     def validate_declared(self, new: Object, old: Object | None) -> list[FieldError]:
         if not new.get("provisioner"):

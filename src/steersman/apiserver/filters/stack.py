@@ -37,6 +37,7 @@ from steersman.apiserver.dispatch import dispatch
 from steersman.apiserver.endpoints import answers
 from steersman.apiserver.exchange import Answer, Exchange
 from steersman.apiserver.filters.presenting import presented
+from steersman.apiserver.filters.warnings import warning_headers
 from steersman.apiserver.flowcontrol.fairness import Fairness, Rejected
 from steersman.apiserver.flowcontrol.levels import Waiter
 from steersman.apiserver.metrics import path_labels, request_labels
@@ -102,7 +103,7 @@ class Filters:
             await self._audited(self.auditor, x, answer, failed)
         answer = await presented(x, answer)
         headers = [*answer.headers, ("Audit-Id", x.audit_id), *x.headers]
-        headers.extend(("Warning", warning_header(text)) for text in dict.fromkeys(x.warnings))
+        headers.extend(("Warning", text) for text in warning_headers(x.warnings))
         answer.headers = headers
         self._record(x, answer, started)
         return answer
@@ -290,10 +291,3 @@ def _handler_path(info: RequestInfo) -> str:
 def _audit_id() -> str:
     raw = os.urandom(16).hex()
     return f"{raw[:8]}-{raw[8:12]}-4{raw[13:16]}-a{raw[17:20]}-{raw[20:]}"
-
-
-def warning_header(text: str) -> str:
-    """A Warning header (RFC 7234 section 5.5): `299 - "TEXT"`."""
-    clean = "".join(ch if ch.isprintable() else " " for ch in text)
-    escaped = clean.replace("\\", "\\\\").replace('"', '\\"')
-    return f'299 - "{escaped}"'
