@@ -199,6 +199,28 @@ async def test_what_belongs_to_another_is_not_taken(lab: Lab) -> None:
         await runs.until(1)
         await lab.make("second")
         await runs.until(2)
-        assert runs.entries[0] == "created"
+        assert runs.entries[:2] == ["created", "AlreadyOwned"]
     [owner] = (await lab.outside.get(MAPS, "shared"))["metadata"]["ownerReferences"]
     assert (owner["name"], owner["controller"], owner["blockOwnerDeletion"]) == ("first", True, True)
+
+
+async def test_other_owners_stay(lab: Lab) -> None:
+    runs = Log()
+    other = await lab.map("other")
+    owner = {"apiVersion": "v1", "kind": "ConfigMap", "name": "other", "uid": other["metadata"]["uid"]}
+    await lab.map("cfg", ownerReferences=[owner])
+
+    async def reconcile(ctx: Any, widget: Any) -> None:
+        body = {"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "cfg"}}
+        await runs.add((await ctx.create_or_update(body)).operation)
+
+    manager, _ = lab.manager()
+    manager.controller(lab.typed, reconcile).owns(MAPS)
+    async with started(manager):
+        await lab.make("w")
+        await runs.until(1)
+        await lab.outside.patch(lab.widget, "w", {"metadata": {"labels": {"a": "b"}}})
+        await runs.until(2)
+    assert runs.entries == ["updated", "unchanged"]
+    references = (await lab.outside.get(MAPS, "cfg"))["metadata"]["ownerReferences"]
+    assert [(each["name"], each.get("controller")) for each in references] == [("other", None), ("w", True)]

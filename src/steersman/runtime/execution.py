@@ -28,6 +28,7 @@ from steersman.runtime.client import CachedClient
 from steersman.runtime.context import Context
 from steersman.runtime.idempotent import Settled, is_of_fields
 from steersman.runtime.metrics import RuntimeMetrics
+from steersman.runtime.owners import AlreadyOwned
 from steersman.runtime.recorder import EventRecorder
 from steersman.runtime.requests import Request, Result, TerminalError
 from steersman.runtime.status import StatusMode, StatusWriter
@@ -41,7 +42,7 @@ Reconciler = Callable[[Any, Any], Any]
 """`(ctx, obj) -> Result | None`, async, or a plain function that runs in a thread."""
 
 OutcomeKind = Literal["success", "requeue_after", "conflict", "error"]
-_EXPECTED = (ApiError, ClientError, OSError, TimeoutError, TerminalError)
+_EXPECTED = (ApiError, ClientError, OSError, TimeoutError, TerminalError, AlreadyOwned)
 
 
 @dataclass(frozen=True, slots=True)

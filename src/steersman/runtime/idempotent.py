@@ -21,6 +21,7 @@ from steersman.client.options import kind_of, wire
 from steersman.client.resources import Kind, Object
 from steersman.client.retry import DEFAULT_RETRY, Backoff
 from steersman.runtime.client import CachedClient
+from steersman.runtime.owners import merged_references
 
 O = TypeVar("O", bound=KubernetesObject | Object)  # noqa: E741 -- an object, typed or not
 
@@ -149,7 +150,12 @@ async def _update(
 
 async def _over(kind: Kind[O], present: Object, wanted: Object, change: Change[O] | None) -> Object:
     """What is wanted instead of `present`."""
-    return overlay(present, wanted) if change is None else await _changed(kind, present, change)
+    if change is not None:
+        return await _changed(kind, present, change)
+    body: Object = overlay(present, wanted)
+    if (wanted.get("metadata") or {}).get("ownerReferences"):
+        body["metadata"]["ownerReferences"] = merged_references(present, wanted)
+    return body
 
 
 async def _changed(kind: Kind[O], raw: Object, change: Change[O]) -> Object:

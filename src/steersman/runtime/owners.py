@@ -42,6 +42,20 @@ def remove_owner_reference(owner: AnyObject, obj: AnyObject) -> bool:
     return len(kept) != len(references)
 
 
+def merged_references(present: Object, wanted: Object) -> list[Object]:
+    """The owner references of `present` with those of `wanted` put in, in the API's form: other owners stay.
+
+    Raises AlreadyOwned where both have a controller, and not the same.
+    """
+    old, new = controller_of(present), controller_of(wanted)
+    if old is not None and new is not None and old["uid"] != new["uid"]:
+        raise AlreadyOwned(f"{_name(present)} is controlled by {old['kind']} {old['name']} already")
+    merged = {reference["uid"]: reference for reference in _references(present)}
+    for reference in _references(wanted):
+        merged[reference["uid"]] = {**merged.get(reference["uid"], {}), **reference}
+    return list(merged.values())
+
+
 def controller_of(obj: AnyObject) -> Object | None:
     """The reference to the object's controller, in the API's form."""
     return next((ref for ref in _references(obj) if ref.get("controller")), None)
