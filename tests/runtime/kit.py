@@ -10,7 +10,7 @@ from typing import Any
 
 from steersman.client import Client, Config, CustomResource, Model, Resource, custom_resource
 from steersman.client.http_transport import HttpTransport
-from steersman.client.transport import RawResponse, RawStream
+from steersman.client.transport import RawResponse, RawStream, TransportError
 from steersman.runtime.cache.informer import Informer
 from steersman.runtime.controller import Controller
 from steersman.runtime.manager import Manager
@@ -79,6 +79,8 @@ class Wire:
         self.sent: list[Sent] = []
         self.answers = Gate()
         self.events = Gate()
+        self.cut = False
+        """Whether watches break when something is to be told."""
         self.refuse: Callable[[Sent], RawResponse | None] = lambda sent: None
 
     def writes(self, of: str = "", status: int | None = None) -> list[Sent]:
@@ -125,6 +127,8 @@ class Wire:
     async def _held(self, chunks: AsyncIterator[bytes]) -> AsyncIterator[bytes]:
         async for chunk in chunks:
             await self.events.passed()
+            if self.cut:
+                raise TransportError("cut")
             yield chunk
 
     async def close(self) -> None:

@@ -31,6 +31,9 @@ from steersman.runtime.metrics import RuntimeMetrics
 from steersman.runtime.predicates import Predicate
 from steersman.runtime.rate_limiter import ExponentialBackoff
 from steersman.runtime.status import StatusMode
+from steersman.runtime.webhook.hooks import Convert
+from steersman.runtime.webhook.reviews import AdmissionRequest, Operation
+from steersman.runtime.webhook.setup import Webhooks, WebhookSetup, declare
 
 T = TypeVar("T")
 Runnable = Callable[["Manager"], Awaitable[None]]
@@ -53,7 +56,7 @@ class Manager:
     `watch_default` say what is watched: namespaces, selectors, what is kept. `leader_election` is the name of a Lease,
     or an `Election` with all settings; without it, this process works alone. `health` and `metrics` are addresses such
     as "127.0.0.1:8081" (":8081" for all interfaces) of /healthz and /readyz, and of /metrics; without them nothing is
-    served. `grace` is how many seconds running reconciles have to end when the manager stops; when leadership is lost,
+    served. `webhooks` says where webhooks are served, and how the API server is told. `grace` is how many seconds running reconciles have to end when the manager stops; when leadership is lost,
     they are cancelled at once. `sync_timeout` is within which time the caches must be complete at the start.
     """
 
@@ -68,6 +71,7 @@ class Manager:
         leader_election: str | Election | None = None,
         health: str | None = None,
         metrics: str | None = None,
+        webhooks: Webhooks | None = None,
         grace: float = GRACE,
         sync_timeout: float = SYNC_TIMEOUT,
     ) -> None:
@@ -78,6 +82,8 @@ class Manager:
         self.metrics = RuntimeMetrics()
         self._health = health
         self._metrics_address = metrics
+        self.webhooks = WebhookSetup(webhooks or Webhooks())
+        self._has_webhooks = False
         self._grace = grace
         self._sync_timeout = sync_timeout
         self._clusters = [self.cluster]
@@ -153,6 +159,43 @@ class Manager:
         self._controllers.append(controller)
         return controller
 
+    def webhook(
+        self,
+        kind: Kind[T],
+        *,
+        validate: Callable[[T, AdmissionRequest], Any] | None = None,
+        default: Callable[[T, AdmissionRequest], Any] | None = None,
+        operations: Sequence[Operation] = ("CREATE", "UPDATE"),
+        failure_policy: Literal["Fail", "Ignore"] = "Fail",
+        timeout: int = 10,
+        match_conditions: Sequence[Mapping[str, str]] = (),
+    ) -> None:
+        """Have the API server ask before it stores objects of a kind.
+
+        `default(obj, request)` changes the new object, in place or by its result; `validate(obj, request)` raises
+        Denied to refuse it (for DELETE it gets the object that is to go), and may `request.warn`. Both may be async.
+        `failure_policy` says what happens when this process cannot be asked within `timeout` seconds;
+        `match_conditions` are CEL expressions (name, expression) that must hold for it to be asked.
+        """
+        self.webhooks.admission(
+            declare(
+                kind,
+                validate,
+                default,
+                operations,
+                failure_policy=failure_policy,
+                timeout=timeout,
+                match_conditions=match_conditions,
+            )
+        )
+        self._has_webhooks = True
+
+    def conversion(self, crd: str, conversions: Mapping[tuple[str, str], Convert]) -> None:
+        """Have the API server ask for objects in other versions: `crd` is the definition's name, `conversions` are
+        functions by (version, version), as in {("v1", "v2"): up, ("v2", "v1"): down}. They get and give dicts."""
+        self.webhooks.conversion(crd, conversions)
+        self._has_webhooks = True
+
     def add_cluster(self, cluster: Cluster) -> Cluster:
         """Open another cluster with the manager: its kinds may be watched, and its client used."""
         self._clusters.append(cluster)
@@ -215,6 +258,9 @@ class Manager:
             for cluster in self._clusters:
                 stack.push_async_callback(cluster.close)
                 await cluster.open()
+            if self._has_webhooks:
+                stack.push_async_callback(self.webhooks.stop)
+                await self.webhooks.start(self.cluster.client, self.name or "steersman")
             servers = [asyncio.ensure_future(server(self)) for server in self._servers]
             stack.push_async_callback(end, servers)
             for cluster in self._clusters:
@@ -307,6 +353,10 @@ class Manager:
             await _first([waiting, *tasks, *workers], ends=waiting)
         except asyncio.CancelledError:
             grace = 0.0  # not the leader any more: another one may begin
+            raise
+        except Exception:
+            self._stop_event.set()  # what leads may end in order, too
+            await asyncio.wait([waiting])
             raise
         finally:
             self.leading.clear()
