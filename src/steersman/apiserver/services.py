@@ -117,12 +117,22 @@ def _given(spec: Object) -> set[tuple[str, Any]]:
     return found
 
 
+def _stays_dual(spec: Object, old: Object) -> bool:
+    """Whether a Service that prefers two families is left as it is, whatever the cluster has now."""
+    return (
+        spec.get("ipFamilyPolicy") == "PreferDualStack"
+        and old.get("ipFamilyPolicy") in (None, "PreferDualStack")
+        and all((spec.get(key) or None) == (old.get(key) or None) for key in ("type", "clusterIPs", "ipFamilies"))
+    )
+
+
 class _Allocation:
     """One Service's share: what was taken for it is given back unless it is stored."""
 
     def __init__(self, allocator: ServiceAllocator, name: str, old: Object) -> None:
         self._allocator = allocator
         self._name = name
+        self._old = old
         self._own = _given(old)
         self._taken: list[tuple[str, Any]] = []
 
@@ -134,9 +144,10 @@ class _Allocation:
     def complete(self, spec: Object) -> Object:
         out = dict(spec)
         if out.get("type") != "ExternalName":
-            if errors := self._families(out):
+            if not _stays_dual(out, self._old) and (errors := self._families(out)):
                 raise self._invalid(errors)
-            self._addresses(out)
+            if self._old.get("type") in (None, "ExternalName"):  # else it has what it needs, and keeps it
+                self._addresses(out)
         if out.get("type") in ("NodePort", "LoadBalancer"):
             self._node_ports(out)
         if needs_health_check(out):
@@ -151,12 +162,13 @@ class _Allocation:
         family, dual_headless = self._allocator.family, is_headless(spec) and not spec.get("selector")
         policy = spec.get("ipFamilyPolicy")
         if policy is None:
-            policy = spec["ipFamilyPolicy"] = "RequireDualStack" if dual_headless else "SingleStack"
-        if errors := address_errors(spec, {}):
+            policy = self._old.get("ipFamilyPolicy") or ("RequireDualStack" if dual_headless else "SingleStack")
+            spec["ipFamilyPolicy"] = policy
+        if errors := address_errors(spec, self._old):
             return errors
+        errors = self._released(spec, policy) + self._too_many(spec, policy)
         families = list(spec.get("ipFamilies") or ())
         several = [address for address in spec.get("clusterIPs") or () if address != "None"]
-        errors = self._too_many(spec, policy)
         for index, address in enumerate(several):
             if index >= len(families):
                 families.append(family_of(address))
@@ -177,6 +189,19 @@ class _Allocation:
                 if wanted != family:
                     errors.append(fe.invalid(f"spec.ipFamilies[{index}]", wanted, "not configured on this cluster"))
         spec["ipFamilies"] = families
+        return errors
+
+    def _released(self, spec: Object, policy: str) -> list[FieldError]:
+        """What an update to one family lets go; with another policy nothing may be left out."""
+        errors = []
+        for key, what in (("clusterIPs", "cluster IP"), ("ipFamilies", "IP family")):
+            given, before = spec.get(key) or [], self._old.get(key) or []
+            if policy == "SingleStack":
+                if given == before and len(given) > 1:
+                    spec[key] = given[:1]
+            elif given and len(given) < len(before):
+                text = f"must be 'SingleStack' to release the secondary {what}"
+                errors.append(fe.invalid("spec.ipFamilyPolicy", policy, text))
         return errors
 
     @staticmethod
