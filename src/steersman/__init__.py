@@ -51,6 +51,13 @@ if TYPE_CHECKING:
     from steersman.runtime.controller import Controller as Controller
     from steersman.runtime.election import Election as Election
     from steersman.runtime.finalizers import finalizing as finalizing
+    from steersman.runtime.leaderelection import ConfigMapLock as ConfigMapLock
+    from steersman.runtime.leaderelection import EndpointsLock as EndpointsLock
+    from steersman.runtime.leaderelection import LeaderElector as LeaderElector
+    from steersman.runtime.leaderelection import Leadership as Leadership
+    from steersman.runtime.leaderelection import LeadershipLost as LeadershipLost
+    from steersman.runtime.leaderelection import LeaseLock as LeaseLock
+    from steersman.runtime.leaderelection import MultiLock as MultiLock
     from steersman.runtime.manager import Manager as Manager
     from steersman.runtime.owners import AlreadyOwned as AlreadyOwned
     from steersman.runtime.owners import set_controller_reference as set_controller_reference
@@ -59,13 +66,9 @@ if TYPE_CHECKING:
     from steersman.runtime.requests import Request as Request
     from steersman.runtime.requests import Result as Result
     from steersman.runtime.requests import TerminalError as TerminalError
-    from steersman.runtime.leaderelection import ConfigMapLock as ConfigMapLock
-    from steersman.runtime.leaderelection import EndpointsLock as EndpointsLock
-    from steersman.runtime.leaderelection import LeaderElector as LeaderElector
-    from steersman.runtime.leaderelection import Leadership as Leadership
-    from steersman.runtime.leaderelection import LeadershipLost as LeadershipLost
-    from steersman.runtime.leaderelection import LeaseLock as LeaseLock
-    from steersman.runtime.leaderelection import MultiLock as MultiLock
+    from steersman.runtime.webhook.reviews import AdmissionRequest as AdmissionRequest
+    from steersman.runtime.webhook.reviews import Denied as Denied
+    from steersman.runtime.webhook.setup import Webhooks as Webhooks
 
 __version__ = "0.1.0"
 
@@ -110,6 +113,8 @@ _EXPORTS = {
     "runtime.manager": ("Manager",),
     "runtime.owners": ("AlreadyOwned", "set_controller_reference", "set_owner_reference"),
     "runtime.requests": ("Reason", "Request", "Result", "TerminalError"),
+    "runtime.webhook.reviews": ("AdmissionRequest", "Denied"),
+    "runtime.webhook.setup": ("Webhooks",),
     "runtime.leaderelection": (
         "ConfigMapLock",
         "EndpointsLock",

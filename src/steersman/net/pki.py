@@ -63,12 +63,12 @@ class Subject:
     user_id: str
 
 
-def create_ca(common_name: str, days: int = CA_DAYS) -> KeyPair:
+def create_ca(common_name: str, days: float = CA_DAYS) -> KeyPair:
     """A new self-signed authority."""
     return _issue(None, common_name, days=days)
 
 
-def create_server_certificate(ca: KeyPair, hosts: Iterable[str], days: int = LEAF_DAYS) -> KeyPair:
+def create_server_certificate(ca: KeyPair, hosts: Iterable[str], days: float = LEAF_DAYS) -> KeyPair:
     """A certificate for a server that is reached at `hosts`: DNS names and IP addresses."""
     hosts = list(hosts)
     return _issue(ca, hosts[0] if hosts else "server", hosts=hosts, days=days)
@@ -85,7 +85,7 @@ def _issue(
     ca: KeyPair | None,
     common_name: str,
     *,
-    days: int,
+    days: float,
     organizations: Sequence[str] = (),
     hosts: Sequence[str] | None = None,
 ) -> KeyPair:

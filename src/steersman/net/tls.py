@@ -19,7 +19,7 @@ def server_ssl_context(cert: bytes, key: bytes, client_ca: bytes | None = None) 
     """
     context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
     _harden(context)
-    _load_pair(context, cert, key)
+    load_pair(context, cert, key)
     if client_ca is not None:
         context.load_verify_locations(cadata=client_ca.decode("ascii"))
         context.verify_mode = ssl.CERT_OPTIONAL
@@ -43,7 +43,7 @@ def client_ssl_context(
     else:
         context.load_default_certs(ssl.Purpose.SERVER_AUTH)
     if cert is not None and key is not None:
-        _load_pair(context, cert, key)
+        load_pair(context, cert, key)
     return context
 
 
@@ -67,8 +67,9 @@ def _harden(context: ssl.SSLContext) -> None:
     context.set_alpn_protocols(["http/1.1"])
 
 
-def _load_pair(context: ssl.SSLContext, cert: bytes, key: bytes) -> None:
-    """The ssl module reads certificates and keys from files only."""
+def load_pair(context: ssl.SSLContext, cert: bytes, key: bytes) -> None:
+    """Have a context show a certificate (PEM) from the next handshake on. Raises ssl.SSLError."""
+    # The ssl module reads certificates and keys from files only.
     descriptor, path = tempfile.mkstemp(suffix=".pem")  # made with mode 0600
     try:
         with os.fdopen(descriptor, "wb") as file:

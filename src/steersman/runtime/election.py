@@ -34,7 +34,7 @@ class Election:
         """The elector for these settings. Raises ValueError for durations that cannot be kept."""
         return LeaderElector(
             client,
-            self.lock or LeaseLock(self.namespace or _own_namespace() or client.namespace, self.name),
+            self.lock or LeaseLock(self.namespace or own_namespace() or client.namespace, self.name),
             identity=self.identity,
             name=self.name,
             lease_duration=self.lease_duration,
@@ -46,7 +46,8 @@ class Election:
         )
 
 
-def _own_namespace() -> str | None:
+def own_namespace() -> str | None:
+    """The namespace of the Pod this runs in; None elsewhere."""
     try:
         return _NAMESPACE_FILE.read_text().strip() or None
     except OSError:

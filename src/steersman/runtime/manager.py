@@ -9,9 +9,9 @@ import asyncio
 import logging
 import os
 import signal
-from collections.abc import Awaitable, Callable, Collection, Mapping
+from collections.abc import Awaitable, Callable, Collection, Mapping, Sequence
 from contextlib import AsyncExitStack
-from typing import Any, TypeVar
+from typing import Any, Literal, TypeVar
 
 from steersman._util.tasks import end
 from steersman.client.client import Client
@@ -56,8 +56,8 @@ class Manager:
     `watch_default` say what is watched: namespaces, selectors, what is kept. `leader_election` is the name of a Lease,
     or an `Election` with all settings; without it, this process works alone. `health` and `metrics` are addresses such
     as "127.0.0.1:8081" (":8081" for all interfaces) of /healthz and /readyz, and of /metrics; without them nothing is
-    served. `webhooks` says where webhooks are served, and how the API server is told. `grace` is how many seconds running reconciles have to end when the manager stops; when leadership is lost,
-    they are cancelled at once. `sync_timeout` is within which time the caches must be complete at the start.
+    served. `webhooks` says where webhooks are served, and how the API server is told. `grace` is how many seconds
+    running reconciles have to end when the manager stops; when leadership is lost, they are cancelled at once. `sync_timeout` is within which time the caches must be complete at the start.
     """
 
     def __init__(
@@ -83,7 +83,6 @@ class Manager:
         self._health = health
         self._metrics_address = metrics
         self.webhooks = WebhookSetup(webhooks or Webhooks())
-        self._has_webhooks = False
         self._grace = grace
         self._sync_timeout = sync_timeout
         self._clusters = [self.cluster]
@@ -188,13 +187,11 @@ class Manager:
                 match_conditions=match_conditions,
             )
         )
-        self._has_webhooks = True
 
     def conversion(self, crd: str, conversions: Mapping[tuple[str, str], Convert]) -> None:
         """Have the API server ask for objects in other versions: `crd` is the definition's name, `conversions` are
         functions by (version, version), as in {("v1", "v2"): up, ("v2", "v1"): down}. They get and give dicts."""
         self.webhooks.conversion(crd, conversions)
-        self._has_webhooks = True
 
     def add_cluster(self, cluster: Cluster) -> Cluster:
         """Open another cluster with the manager: its kinds may be watched, and its client used."""
@@ -258,7 +255,7 @@ class Manager:
             for cluster in self._clusters:
                 stack.push_async_callback(cluster.close)
                 await cluster.open()
-            if self._has_webhooks:
+            if self.webhooks.is_used:
                 stack.push_async_callback(self.webhooks.stop)
                 await self.webhooks.start(self.cluster.client, self.name or "steersman")
             servers = [asyncio.ensure_future(server(self)) for server in self._servers]
