@@ -13,7 +13,7 @@ from .wire import Answer, Ask
 THIS_RUN = re.compile(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\dZ")
 PAST = re.compile(r"20(?:0\d|1\d|2[0-4])-")
 PATCHED = re.compile(r"Invalid value: .*[\"}\]]: (?=\S)", re.DOTALL)  # what a patch made, with all that is of the run
-POD_WARNING = re.compile(r'"spec\.template\.spec\.')  # of names and ports; some are not given here
+INDEX_OF_ENTRY = re.compile(r"managedFields\[\d+\]")
 SEVERAL = re.compile(r"(?<=errors:\n).*", re.DOTALL)
 
 
@@ -34,8 +34,7 @@ def comparable(answer: Answer) -> Answer:
             body["details"] = {**body["details"], "causes": causes}
     elif isinstance(body, dict) and isinstance(body.get("metadata"), dict):
         body = {**body, "metadata": _metadata(body["metadata"])}
-    warnings = tuple(each for each in answer.warnings if not POD_WARNING.search(each))
-    return replace(answer, body=body, warnings=warnings)
+    return replace(answer, body=body)
 
 
 def _metadata(meta: dict[str, Any]) -> dict[str, Any]:
@@ -75,13 +74,20 @@ def _present_times(body: dict[str, Any]) -> set[str]:
 
 
 def only_rewritten(lines: list[str]) -> bool:
-    """Whether the reference wrote an object again whose content was there already."""
-    return all(
-        line.startswith('.metadata.resourceVersion: "<new>') or re.match(r"\.metadata\.managedFields\[\d\]\.time", line)
+    """Whether all that differs is that the reference wrote an object again, and the other server did not."""
+    return '.metadata.resourceVersion: "<new>" | "<as before>"' in lines and all(
+        line.startswith(".metadata.resourceVersion: ")
+        or re.match(r'\.metadata\.managedFields\[\d+\]\.time: "[^"]*" \| absent$', line)
         for line in lines
     )
 
 
 def stores_raw(ask: Ask) -> bool:
-    """Whether a write may be stored as it is: what is applied before it is pruned, what is scaled without defaults."""
+    """Whether a write is stored as it is: what is applied before it is pruned, what is scaled without defaults."""
     return "apply-patch" in ask.content_type or ask.path.endswith("/scale")
+
+
+def only_place_of_entry(reference: Answer, server: Answer) -> bool:
+    """Whether two errors differ only in which of the entries of managedFields they name, whose order times decide."""
+    texts = [INDEX_OF_ENTRY.sub("managedFields[]", write(answer.body)) for answer in (reference, server)]
+    return reference.status == server.status >= 400 and texts[0] == texts[1]

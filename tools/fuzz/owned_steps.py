@@ -193,7 +193,7 @@ class Steps:
         if self.chance(0.04) and manager != "kubectl":  # whose annotation would show the version
             config = {**config, "metadata": {**(config.get("metadata") or {}), "resourceVersion": self._a_version()}}
         if self.odd and self.chance(0.15):
-            config = self._spoilt(config)
+            config = self._spoilt(config, manager)
         query = {"force": self.rng.choice(("true", "true", "1", "false"))} if self.chance(0.45) else {}
         if self.odd and self.chance(0.06):
             manager = self.rng.choice((*ODD_NAMES, ""))
@@ -202,8 +202,9 @@ class Steps:
     def _a_version(self) -> Any:
         return self.rng.choice((VERSION_OF.format(self.subject), "1", "", "0", "abc", None))
 
-    def _spoilt(self, config: Object) -> Object:
+    def _spoilt(self, config: Object, manager: str) -> Object:
         meta = config.get("metadata") or {}
+        uids = ("u",) if manager == "kubectl" else (UID_OF.format(self.subject), "u")  # its annotation shows them
         wrong: tuple[Object, ...] = (
             {"kind": "Other"},
             {"kind": None},
@@ -212,7 +213,7 @@ class Steps:
             {"metadata": {**meta, "managedFields": self.rng.choice(([], [{}], self.entries.some()))}},
             {"metadata": {**meta, "name": "other"}},
             {"metadata": {**meta, "namespace": "other"}},
-            {"metadata": {**meta, "uid": self.rng.choice((UID_OF.format(self.subject), "u"))}},
+            {"metadata": {**meta, "uid": self.rng.choice(uids)}},
             {"metadata": {**meta, "generation": 7, "creationTimestamp": PAST[0]}},
             {"metadata": {**meta, "annotations": {"a": 1}}},
             {"metadata": {**meta, "odd": 1}},
