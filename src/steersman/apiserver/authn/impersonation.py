@@ -125,9 +125,9 @@ class Impersonation:
         self._last: dict[str, _Mode] = {}
 
     def effective_user(self, request: Request, attributes: Attributes) -> UserInfo:
-        """Who the request is made as; `attributes` are the request's, of the user who makes it. Raises Undecided,
+        """Who the request is made as; `attributes` are the request's, of the user who makes it.
 
-        BadRequest for headers that name no user, Forbidden for what the user may not do.
+        Raises BadRequest for headers that name no user, Forbidden for what the user may not do, and Undecided.
         """
         wanted = wanted_user(request)
         return attributes.user if wanted is None else self._judge(wanted, attributes)
