@@ -30,9 +30,9 @@ class Webhooks:
     """Where a manager's webhooks are served, and how the API server reaches them.
 
     `address` is what is listened on. The API server is told `service` (namespace, name: in a cluster), or `url`
-    ("https://HOST:PORT": for development; by default that of the address, if it is one of loopback). Their certificate is
-    for these, self-made and kept in the Secret NAME-webhook-cert, unless `certificates` says otherwise. With `register`
-    false nobody is told: the configurations come from manifests.
+    ("https://HOST:PORT": for development; by default that of the address, if it is one of loopback). Their certificate
+    is for these, self-made and kept in the Secret NAME-webhook-cert, unless `certificates` says otherwise. With
+    `register` false nobody is told: the configurations come from manifests.
     """
 
     address: str = "127.0.0.1:9443"
