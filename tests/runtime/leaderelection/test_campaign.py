@@ -20,6 +20,7 @@ SHORT = [fault for harm in FAULTS if harm not in ("terminate", "lost", "late") f
 
 
 @pytest.mark.slow
+@pytest.mark.timeout(300)
 async def test_forced_fail_overs(tmp_path: Path) -> None:
     report = await Campaign(tmp_path, [*SHORT, *SHORT[:8]], seed=0).run()
     assert report.terms >= 20
