@@ -7,6 +7,8 @@ import os
 import re
 import signal
 import sys
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import Any
 
@@ -19,8 +21,9 @@ ROOT = Path(__file__).parents[1]
 README = (ROOT / "README.md").read_text()
 BLOCKS = re.findall(r"^```(\w+)\n(.*?)^```$", README, re.M | re.S)
 PYTHON = [code for language, code in BLOCKS if language == "python"]
-OPERATORS = [code for code in PYTHON if "Manager(" in code]
-PROGRAMS = [code for code in PYTHON if "def test_" not in code and code not in OPERATORS]
+WEBHOOKS = [code for code in PYTHON if "manager.webhook(" in code]
+OPERATORS = [code for code in PYTHON if "Manager(" in code and code not in WEBHOOKS]
+PROGRAMS = [code for code in PYTHON if "def test_" not in code and "Manager(" not in code]
 TESTS = [code for code in PYTHON if "def test_" in code]
 MY_APP = st.Resource("myorg.io/v1", "MyApp")
 EXPECTED = {  # a line of what each program prints, by a word of its code
@@ -59,7 +62,7 @@ async def kubeconfig(apiserver: Any) -> str:
 def test_all_blocks_are_known() -> None:
     """A block of another kind needs a test here."""
     assert {language for language, _ in BLOCKS} == {"console", "text", "sh", "python"}
-    assert (len(PROGRAMS), len(TESTS), len(OPERATORS)) == (len(EXPECTED), 2, 1)
+    assert (len(PROGRAMS), len(TESTS), len(OPERATORS), len(WEBHOOKS)) == (len(EXPECTED), 2, 1, 1)
 
 
 @pytest.mark.parametrize("word", EXPECTED)
@@ -70,25 +73,50 @@ async def test_programs_run(word: str, kubeconfig: str, tmp_path: Path) -> None:
     assert re.search(EXPECTED[word], out, re.M), out
 
 
-async def test_the_operator_works_until_it_is_told_to_stop(kubeconfig: str, apiserver: Any, tmp_path: Path) -> None:
-    (tmp_path / "my_operator.py").write_text(OPERATORS[0])
+@asynccontextmanager
+async def operator(code: str, kubeconfig: str, directory: Path) -> AsyncIterator[None]:
+    """Runs an operator until the block ends; it must stop without an error."""
+    (directory / "my_operator.py").write_text(code)
     process = await asyncio.create_subprocess_exec(
         *(sys.executable, "-W", "error", "-m", "steersman", "run", "my_operator.py"),
-        cwd=tmp_path,
+        cwd=directory,
         env={**os.environ, "KUBECONFIG": kubeconfig},
         stderr=asyncio.subprocess.PIPE,
     )
     try:
+        yield
+    finally:
+        process.send_signal(signal.SIGTERM)
+        _, err = await process.communicate()
+    assert process.returncode == 0, err.decode()
+
+
+async def test_the_operator_works_until_it_is_told_to_stop(kubeconfig: str, apiserver: Any, tmp_path: Path) -> None:
+    async with operator(OPERATORS[0], kubeconfig, tmp_path):
         async with asyncio.timeout(30), await apiserver.client() as client, client.watch(MY_APP) as events:
             async for event in events:
                 if event.object.get("status", {}).get("replicas") == event.object["spec"]["replicas"]:
                     break
             settings = await client.get(st.Resource("v1", "ConfigMap"), "example-myapp-settings", namespace="default")
         assert settings["metadata"]["ownerReferences"][0]["kind"] == "MyApp"
-    finally:
-        process.send_signal(signal.SIGTERM)
-        _, err = await process.communicate()
-    assert process.returncode == 0, err.decode()
+
+
+async def test_the_webhooks_refuse_and_fill_in(kubeconfig: str, apiserver: Any, tmp_path: Path) -> None:
+    configuration = st.Resource("admissionregistration.k8s.io/v1", "ValidatingWebhookConfiguration")
+    code = WEBHOOKS[0].replace("127.0.0.1:9443", "127.0.0.1:0")  # another test may run at the same time
+    async with operator(code, kubeconfig, tmp_path), await apiserver.client() as client:
+        async with asyncio.timeout(30), client.watch(configuration) as events:
+            await anext(events)
+
+        async def create(**spec: str) -> st.Object:
+            app = {"apiVersion": "myorg.io/v1", "kind": "MyApp", "metadata": {"name": "a"}, "spec": spec}
+            return await client.create(app, namespace="default", dry_run=True)
+
+        async with asyncio.timeout(30):
+            while (await create(env="dev"))["spec"].get("logging") != "debug":  # noqa: ASYNC110 -- nobody tells
+                await asyncio.sleep(0.02)
+        with pytest.raises(st.Forbidden, match="prod needs logging"):
+            await create(env="prod")
 
 
 @pytest.mark.parametrize("code", TESTS)
