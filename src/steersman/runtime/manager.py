@@ -92,6 +92,7 @@ class Manager:
         self._servers: list[Runnable] = []
         self._checks: dict[str, dict[str, Check]] = {"live": {"ping": lambda: None}, "ready": {"caches": self._stale}}
         self._stopping: asyncio.Event | None = None
+        self._signalled = False
         self._leadership: Leadership | None = None
         self.ready = asyncio.Event()
         """Set once the caches are complete and all that needs no leader has started."""
@@ -234,8 +235,9 @@ class Manager:
             runner.run(main())
 
     def _on_signal(self) -> None:
-        if self._stopping is None or self._stopping.is_set():
+        if self._stopping is None or self._signalled:
             os._exit(1)
+        self._signalled = True
         logger.info("stopping; a second signal ends the process at once")
         self._stopping.set()
 
@@ -323,12 +325,13 @@ class Manager:
         stop = asyncio.ensure_future(self._stop_event.wait())
         try:
             await asyncio.wait([lead, stop], return_when=asyncio.FIRST_COMPLETED)
-            if not lead.done() and self._leadership is None:
-                await end([lead])
-                return
-            await lead
+            if lead.done() or self._leadership is not None:
+                await lead
         finally:
-            await end([lead, stop])
+            stop.cancel()
+            # Once: a second cancellation would cut short the release of the lock.
+            lead.cancel()
+            await asyncio.wait([lead])
 
     async def _lead(self, leadership: Leadership) -> None:
         self._leadership = leadership
