@@ -15,6 +15,7 @@ from steersman.client import Resource
 from steersman.runtime.cache.cache import CacheScope
 from steersman.runtime.client import CachedClient
 from steersman.runtime.cluster import Cluster
+from steersman.runtime.idempotent import Settled, create_or_update
 
 
 @asynccontextmanager
@@ -315,3 +316,20 @@ async def test_a_definition_made_anew_with_another_scope_is_followed(lab: Lab) -
             {"apiVersion": f"{lab.group}/v1", "kind": "Widget", "metadata": {"name": "later"}, "spec": {}}
         )
         await heard_of(client.cache.kind(lab.widget).informers[0], later)
+
+
+async def test_what_a_transform_leaves_is_never_written_back(lab: Lab) -> None:
+    def names_only(raw: dict[str, Any]) -> dict[str, Any]:
+        if raw["metadata"]["name"] == "bad":
+            raise KeyError("data")
+        return {**raw, "data": {}}
+
+    await lab.map("a", {"x": "1"})
+    async with cached(lab, MAPS, watch={MAPS: CacheScope(transform=names_only)}) as (client, _):
+        assert (await client.get(MAPS, "a"))["data"] == {}
+        made = await client.modify(MAPS, "a", lambda found: found["data"].update(y="2"))
+        assert made["data"] == {"x": "1", "y": "2"}
+        wanted = {"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "a"}, "data": {"z": "3"}}
+        written = await create_or_update(client, wanted, None, Settled())
+        assert written.object["data"] == {"x": "1", "y": "2", "z": "3"}
+        assert (await client.create(configmap("bad", x="1")))["data"] == {"x": "1"}, "it was written all the same"

@@ -414,6 +414,9 @@ async def test_plain_functions_run_in_threads_with_all_that_async_ones_have(lab:
                 ctx.create_or_update(child(widget, widget.spec.replicas))
                 ctx.apply({**child(widget, 1), "metadata": {"name": f"{widget.metadata.name}-applied"}})
                 assert ctx.client.get(MAPS, f"{ctx.request.name}-cfg")["data"] == {"replicas": "1"}
+                assert ctx.live.get(MAPS, f"{ctx.request.name}-cfg")["data"] == {"replicas": "1"}
+                found = [each["metadata"] for each in ctx.by_index(MAPS, "replicas", "1")]
+                assert {"w-cfg", "w-applied"} <= {each["name"] for each in found if each["namespace"] == lab.namespace}
                 assert ctx.object is widget
                 ctx.event("Made", "it is there", action="Make")
         widget.status.ready = widget.spec.replicas
@@ -421,6 +424,7 @@ async def test_plain_functions_run_in_threads_with_all_that_async_ones_have(lab:
         return Result()
 
     manager, wire = lab.manager()
+    manager.index(MAPS, "replicas", lambda raw: [(raw.get("data") or {}).get("replicas", "")])
     manager.controller(lab.typed, reconcile).owns(MAPS)
     async with started(manager):
         await lab.make("w")
@@ -528,7 +532,7 @@ async def test_reasons_of_several_events_are_all_told(lab: Lab) -> None:
         await runs.until(1)
         controller.enqueue(Request(lab.namespace, "w"), detail="a call from outside")
         await lab.outside.patch(lab.widget, "w", {"spec": {"replicas": 2}})
-        manager.cluster.cache.kind(lab.widget).informers[0].resync()
+        await manager.cluster.cache.kind(lab.widget).informers[0].resync()
         await heard_of(manager.cluster.cache.kind(lab.widget).informers[0], await lab.make("other"))
         go.set()
         await runs.until(3)

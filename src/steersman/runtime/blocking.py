@@ -13,7 +13,7 @@ from contextlib import contextmanager
 from typing import Any, TypeVar
 
 from steersman.client.models import KubernetesObject
-from steersman.client.resources import Object
+from steersman.client.resources import Kind, Object
 from steersman.client.sync import Portal, SyncClient
 from steersman.runtime.context import Context
 from steersman.runtime.idempotent import Written
@@ -73,6 +73,8 @@ class BlockingContext:
         self._portal = LoopPortal(loop)
         self.refuse = self._portal.refuse
         self.client = SyncClient.on(self._portal, context.client)
+        self.live = SyncClient.on(self._portal, context.client.live)
+        """Reads from here ask the server."""
         self.request = context.request
         self.reasons: Sequence[Reason] = context.reasons
         self.reconcile_id = context.reconcile_id
@@ -80,6 +82,14 @@ class BlockingContext:
         self.fencing_token = context.fencing_token
         self.log = context.log
         self.object = context.object
+
+    def by_index(self, kind: Kind[T], index: str, value: str) -> Sequence[T]:
+        """See `CachedClient.by_index`."""
+
+        async def find() -> Sequence[T]:
+            return self._context.client.by_index(kind, index, value)
+
+        return self._portal.call(find())
 
     def create_or_update(
         self, obj: O, change: Callable[[O], O | None] | None = None, *, owned: bool = True

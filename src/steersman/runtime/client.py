@@ -68,6 +68,13 @@ class CachedClient(Client):
             raise _not_found(await self.mapper.mapping(kind.api_kind()), name)
         return kind.from_wire(raw)
 
+    async def get_whole(self, kind: Kind[T], name: str, *, namespace: str | None = None) -> T:
+        """As `get`, but never what a transform has left of an object: to be changed and written."""
+        watched = self.cache.peek(kind.api_kind())
+        if watched is not None and watched.is_reduced:
+            return await super().get(kind, name, namespace=namespace)
+        return await self.get(kind, name, namespace=namespace)
+
     async def refresh(self, kind: Kind[T], key: Key) -> T:
         """The object as the server has it now; the cache learns of it. Raises NotFound, ..."""
         obj = await super().get(cast("Kind[Any]", kind.api_kind()), key[1], namespace=key[0] or None)
@@ -200,7 +207,7 @@ class CachedClient(Client):
     ) -> Object:
         if subresource is not None:
             return await super()._read_to_change(resource, namespace, name, subresource)
-        return await self.get(resource, name, namespace=namespace)
+        return await self.get_whole(resource, name, namespace=namespace)
 
     async def _key(self, resource: Resource, namespace: str | None, name: str) -> Key:
         mapping = await self.mapper.mapping(resource)

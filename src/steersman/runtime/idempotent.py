@@ -120,7 +120,7 @@ async def _present(client: CachedClient, kind: Kind[Any], wanted: Object) -> Obj
     if not metadata.get("name"):
         return None
     try:
-        return await client.get(kind.api_kind(), metadata["name"], namespace=metadata.get("namespace") or None)
+        return await client.get_whole(kind.api_kind(), metadata["name"], namespace=metadata.get("namespace") or None)
     except NotFound:
         return None
 

@@ -189,3 +189,12 @@ def test_versions_compare_as_numbers_where_they_are() -> None:
     assert not is_newer("9", "10")
     assert not is_newer("9", "9")
     assert is_newer("abc", "abd")
+
+
+def test_an_object_that_an_index_fails_for_is_told_all_the_same(caplog: pytest.LogCaptureFixture) -> None:
+    indexer = Indexer()
+    indexer.add_index("use", lambda raw: [raw["data"]["use"]])
+    assert tell(indexer, "ADDED", obj(1)) == [("ADDED", "1")]
+    assert [told.type for told in indexer.observe(obj(2, data={"use": "x"}))] == ["MODIFIED"]
+    assert indexer.by_index("use", "x") == [KEY]
+    assert "an index cannot be made of default/a" in caplog.text

@@ -275,7 +275,7 @@ async def test_who_comes_late_is_told_of_what_is_there(peer: Peer, client: Clien
         await heard.until(3)
         assert events[2:] == [("MODIFIED", "a", False)]
         remove()
-        informer.resync()
+        await informer.resync()
         assert len(events) == 3
         assert heard.entries[3:] == [("MODIFIED", "a", "6"), ("MODIFIED", "b", "2")]
 

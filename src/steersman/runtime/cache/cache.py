@@ -37,7 +37,8 @@ class CacheScope:
 
     `namespaces` are watched each by itself (None: all at once, which needs the permission for it; a kind without
     namespaces is watched as a whole in any case); the selectors are the server's, so that it sends only what they
-    select. `transform` says what is kept of an object.
+    select. `transform` says what is kept of an object. What is kept is what reads give: where the client puts an object
+    together to write it (`modify`, `create_or_update`), it asks the server for the whole.
     """
 
     namespaces: Sequence[str] | None = None
@@ -72,11 +73,17 @@ class KindCache:
             for namespace in (scope.namespaces if scope.namespaces is not None else [None])
         }
         self.metadata_only = metadata_only
+        self._transform = scope.transform
         self.tasks: dict[Informer, asyncio.Task[None]] = {}
 
     @property
     def informers(self) -> list[Informer]:
         return list(self._informers.values())
+
+    @property
+    def is_reduced(self) -> bool:
+        """Whether objects are kept without something that writing them back would take away."""
+        return self._transform not in (None, strip_managed_fields)
 
     @property
     def is_narrowed(self) -> bool:

@@ -6,6 +6,7 @@ one's own writes).
 
 from __future__ import annotations
 
+import logging
 import time
 from collections import OrderedDict
 from collections.abc import Callable, Iterable, Iterator
@@ -17,8 +18,10 @@ from steersman.client.pager import key_of
 from steersman.client.resources import Object
 from steersman.client.watch_memory import EventType, Key, Known, Memory, Told
 
+logger = logging.getLogger("steersman.runtime")
+
 IndexFunc = Callable[[Object], Iterable[str]]
-"""The values by which an object is found in an index."""
+"""The values by which an object is found in an index; one for which it fails is not found."""
 
 Transform = Callable[[Object], Object]
 """What is kept of an object; may change it in place."""
@@ -43,7 +46,11 @@ class _Index:
 
     def put(self, key: Key, raw: Object) -> None:
         self.drop(key)
-        values = tuple(dict.fromkeys(self.func(raw)))
+        try:
+            values = tuple(dict.fromkeys(self.func(raw)))
+        except Exception:
+            logger.exception("an index cannot be made of %s/%s: it is not found by it", *key)
+            values = ()
         if values:
             self.values[key] = values
         for value in values:

@@ -30,6 +30,9 @@ Listener = Callable[[Event], None]
 RESYNC_PERIOD = 36_000.0
 """Seconds between two looks at all objects (controller-runtime: 10 h, 10 % more or less)."""
 
+RESYNC_TURN = 100
+"""How many objects are told in one turn of the event loop."""
+
 STALE_AFTER = 10.0
 """Seconds without a connection after which what the informer knows may be old."""
 
@@ -206,14 +209,16 @@ class Informer:
     async def _resyncs(self) -> None:
         while self._resync:
             await asyncio.sleep(self._resync * random.uniform(0.9, 1.1))  # noqa: S311 -- spreads load
-            self.resync()
+            await self.resync()
 
-    def resync(self) -> None:
+    async def resync(self) -> None:
         """Tell listeners of all objects again, as they are known."""
-        for key in self.indexer.keys_in():
+        for number, key in enumerate(self.indexer.keys_in(), 1):
             known = self.indexer.get(key)
             if known is not None:
                 self._send(Event("MODIFIED", known.raw, resync=True))
+            if number % RESYNC_TURN == 0:
+                await asyncio.sleep(0)
 
     def depart(self, key: Key, origin: Origin | None, *, certain: bool) -> Flight:
         """A write of an object begins. `certain`: whatever state it makes is wholly the writer's."""
@@ -251,14 +256,21 @@ class Informer:
 
     def observe(self, raw: Object, origin: Origin | None) -> None:
         """Take in a state that the server has answered with; the reconcile `origin` knows it."""
-        if self._selects is None or self._selects(raw):
-            news = self.indexer.observe(raw)
+        try:
+            news = self._news_of(raw)
+        except Exception:
+            # Of a transform. The write has happened all the same; the watch will tell of it.
+            logger.exception("%s: what the server has answered cannot be kept", self)
+            self.doubt(key_of(raw))
         else:
-            metadata = raw["metadata"]
-            news = self.indexer.observe_departure(
-                key_of(raw), metadata.get("uid") or "", metadata.get("resourceVersion") or ""
-            )
-        self._tell_all(news, origin)
+            self._tell_all(news, origin)
+
+    def _news_of(self, raw: Object) -> list[Told]:
+        if self._selects is None or self._selects(raw):
+            return self.indexer.observe(raw)
+        metadata = raw["metadata"]
+        uid, version = metadata.get("uid") or "", metadata.get("resourceVersion") or ""
+        return self.indexer.observe_departure(key_of(raw), uid, version)
 
     def _tell_all(self, news: list[Told], origin: Origin | None) -> None:
         for told in news:
@@ -268,6 +280,7 @@ class Informer:
         event = Event(told.type, told.raw, told.before, told.initial, origin=origin)
         event.flights = flights = self._flights.get(event.key, ())
         if event.type == "DELETED":
+            self._doubted.discard(event.key)
             for flight in flights:
                 flight.deleted.add(event.metadata.get("uid") or "")
         self._send(event)
