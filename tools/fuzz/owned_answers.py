@@ -49,7 +49,10 @@ def _entry(entry: dict[str, Any]) -> dict[str, Any]:
 
 
 def only_order_of_times(reference: Answer, server: Answer) -> bool:
-    """Whether two objects differ only in the order of entries, which times decide, and a second began in between."""
+    """Whether two objects differ only in the order of entries, which times decide, and a second began in between.
+
+    Entries in another order are a change, which is stored; times alone are none.
+    """
     from .compare import differences
 
     sides = [comparable(answer).body for answer in (reference, server)]
@@ -63,7 +66,9 @@ def only_order_of_times(reference: Answer, server: Answer) -> bool:
 def _in_order(answer: Answer) -> Answer:
     answer = comparable(answer)
     meta = answer.body["metadata"]
-    entries = sorted(meta.get("managedFields") or (), key=lambda each: json.dumps({**each, "time": ""}, sort_keys=True))
+    known = meta.get("managedFields") or ()
+    timeless = ({key: value for key, value in each.items() if key != "time"} for each in known)
+    entries = sorted(timeless, key=lambda each: json.dumps(each, sort_keys=True))
     meta = {**meta, "managedFields": entries, "resourceVersion": ""}
     return replace(answer, body={**answer.body, "metadata": meta})
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from functools import partial
+
 from steersman.apimachinery.codec import json as codec
 from steersman.apimachinery.errors import not_found
 from steersman.apimachinery.options import DeleteOptions
@@ -59,7 +61,7 @@ class Deletion:
         ctx: WriteContext,
         named: bool,
     ) -> tuple[Entry, bool]:
-        obj = existing.decode()
+        obj = scope.view.tree(existing)
         meta = obj["metadata"]
         rest.check_delete_preconditions(scope, name, meta, existing.revision, options)
         await self._admit_deletion(scope, namespace, name if named else "", existing, options, ctx)
@@ -75,7 +77,7 @@ class Deletion:
         if finalizers:
             meta["finalizers"] = finalizers
         scope.strategy.mark_deleting(obj, ctx.now)
-        stored = codec.encode_object(obj)
+        stored = await _stored_form(scope, obj)
         if stored == existing.stored:
             return existing, False
         if ctx.dry_run or options.dry_run:
@@ -118,7 +120,7 @@ class Deletion:
         else:
             meta.pop("finalizers", None)
         entry, dry_run = existing, ctx.dry_run or options.dry_run
-        stored = codec.encode_object(obj)
+        stored = await _stored_form(scope, obj)
         if stored != existing.stored:
             revision = existing.revision
             if not dry_run:
@@ -130,3 +132,10 @@ class Deletion:
             revision = await self._writes.swap(scope, key, entry.revision, None)
             entry = Entry(key, stored, revision, existing.create_revision)
         return entry, True
+
+
+async def _stored_form(scope: ResourceScope, obj: Object) -> bytes:
+    """What is stored of an object that was marked in the version of the request: what that lacks is lost."""
+    if not scope.view.is_stored:
+        obj = await scope.settled(partial(scope.to_storage, obj))
+    return codec.encode_object(obj)

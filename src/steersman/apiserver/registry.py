@@ -83,7 +83,7 @@ class Registry:
         if self.admission.judges:
             attributes.obj, attributes.name = obj, name
             await self.admission.validate(attributes)
-        if attributes.patched or ctx.applies:
+        if _unpruned(scope, attributes, ctx):
             obj, _ = strategy.decode(obj)
         if version.isdigit() and int(version):
             raise ApiError(_CREATE_WITH_VERSION)
@@ -168,7 +168,7 @@ class Registry:
             if self.admission.judges:
                 await self._judge_update(attributes, obj, old, facet)
             obj = restore_times(old, obj)
-            if (attributes.patched or ctx.applies) and facet is None:
+            if facet is None and _unpruned(scope, attributes, ctx):
                 obj, _ = strategy.decode(obj)
             stored = codec.encode_object(await scope.settled(partial(scope.to_storage, obj)))
             if stored == existing.stored and not scope.view.is_fresh(existing):
@@ -276,6 +276,14 @@ class Registry:
 def _invalid(scope: ResourceScope, strategy: Strategy, obj: Object, name: str, errors: list[FieldError]) -> Invalid:
     group = scope.group if scope.error_group is None else scope.error_group
     return invalid(group, strategy.error_kind or obj["kind"], name, errors)
+
+
+def _unpruned(scope: ResourceScope, attributes: Attributes, ctx: WriteContext) -> bool:
+    """Whether an object may have fields that its version does not know.
+
+    Upstream stores what was applied as it is: other versions may know more of it.
+    """
+    return attributes.patched or (ctx.applies and not scope.prunes_for_storage)
 
 
 def _check_patched(attributes: Attributes, ctx: WriteContext) -> None:

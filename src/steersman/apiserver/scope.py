@@ -130,7 +130,8 @@ class Column:
 class ResourceScope:
     """One resource in one version. `custom` tells custom resources from built-in kinds: their messages differ.
 
-    `to_storage` turns an object of this version into the stored one (a new top level). `settler` is there when that, or
+    `to_storage` turns an object of this version into the stored one (a new top level), which `prunes_for_storage` says
+    has only what the stored version knows. `settler` is there when that, or
     what the strategy does about ownership, needs conversions that take time; `versions` converts custom resources,
     whose form may change: `epoch` is the time for which it holds.
     `select_fields` checks a field selector and brings it to the fields that `fields_of` reads from an object; without
@@ -154,6 +155,7 @@ class ResourceScope:
     verbs: frozenset[str]
     columns: tuple[Column, ...]
     to_storage: Callable[[Object], Object] = lambda obj: obj
+    prunes_for_storage: bool = False
     settler: Settler | None = None
     versions: Versions | None = None
     epoch: Epoch | None = None

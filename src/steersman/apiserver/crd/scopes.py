@@ -124,7 +124,7 @@ class _Builder:
         )
         select_by(scope, [field["jsonPath"] for field in version.get("selectableFields") or ()])
         if name != self.storage:
-            scope.to_storage = self._to_storage()
+            scope.to_storage, scope.prunes_for_storage = self._to_storage(), True
         if "status" in subresources:
             scope.subresources["status"] = {"verbs": _SUBRESOURCE_VERBS}
             scope.subresource_strategies["status"] = self._strategy(CustomStatusStrategy, gvk, subresources, scale)
