@@ -70,7 +70,7 @@ class DeploymentStatusStrategy(PodSetStatusStrategy):
 
 
 class ReplicaSetStrategy(PodSetStrategy):
-    noun = "replicaset"
+    noun = "deployment"  # as upstream words it
     counts = ("replicas", "fullyLabeledReplicas", "readyReplicas", "availableReplicas", "terminatingReplicas")
 
     def spec_errors(self, spec: Object) -> list[FieldError]:

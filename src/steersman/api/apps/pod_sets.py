@@ -26,11 +26,13 @@ MISSES = "`selector` does not match template `labels`"
 class PodSetStrategy(BuiltinStrategy):
     """A kind whose pods are made from spec.template and found by spec.selector, which never changes.
 
-    `noun` is how errors call the kind, `pods_of` the kind that owns its pods when that is another. `counts` are the
-    numbers of its status, of which none may be below zero, and the later ones no greater than the first.
+    `noun` is how errors call the kind, `unfit` what they say of a selector that is none (None: nothing more), `pods_of`
+    the kind that owns its pods when that is another. `counts` are the numbers of its status, of which none may be below
+    zero, and the later ones no greater than the first.
     """
 
     noun = ""
+    unfit: str | None = "invalid label selector"
     pods_of = ""
     counts: Sequence[str] = ()
 
@@ -59,7 +61,7 @@ class PodSetStrategy(BuiltinStrategy):
         try:
             selector = selectors.from_object(spec.get("selector"))
         except SelectorError:
-            return [fe.invalid("spec.selector", spec.get("selector"), "invalid label selector")]
+            return [fe.invalid("spec.selector", spec.get("selector"), self.unfit)] if self.unfit is not None else []
         template = spec.get("template") or {}
         errors = selector_misses(selector, spec.get("selector"), template)
         errors += template_errors(template, "spec.template")

@@ -38,6 +38,7 @@ _RETENTION = ("Retain", "Delete")
 
 class StatefulSetStrategy(PodSetStrategy):
     noun = "statefulset"
+    unfit = ""
     counts = ("replicas", "readyReplicas", "currentReplicas", "updatedReplicas", "availableReplicas")
 
     def name_validator(self, name: str, prefix: bool) -> list[str]:
@@ -93,6 +94,7 @@ class StatefulSetStrategy(PodSetStrategy):
 
 class DaemonSetStrategy(PodSetStrategy):
     noun = "daemonset"
+    unfit = None
     counts = (
         "currentNumberScheduled",
         "numberMisscheduled",
