@@ -19,7 +19,7 @@ import (
 	printersinternal "k8s.io/kubernetes/pkg/printers/internalversion"
 )
 
-// A field is [JSON name, omission (1 omitempty, 2 omitzero, 3 both), type, embedded struct's name if any].
+// A field is [JSON name, omission (1 omitempty, 2 omitzero, 3 both, 4 only null), type, embedded struct's name if any].
 type field []any
 
 var (
@@ -87,6 +87,9 @@ func fields(t reflect.Type, embedded string) []field {
 				omission |= 2
 			}
 		}
+		if judgedWhenEmpty[f.Type.Name()] {
+			omission = 4
+		}
 		entry := field{tag[0], omission, expression(f.Type)}
 		if embedded != "" && embedded != "TypeMeta" {
 			entry = append(entry, embedded)
@@ -95,6 +98,9 @@ func fields(t reflect.Type, embedded string) []field {
 	}
 	return out
 }
+
+// judgedWhenEmpty are the maps that validation refuses even if they are empty: they must not be lost while decoding.
+var judgedWhenEmpty = map[string]bool{"JSONSchemaDependencies": true}
 
 // tables collects the columns of each kind by the Go type of what its print function takes.
 type tables map[string][]metav1.TableColumnDefinition

@@ -13,7 +13,7 @@ from typing import Any
 
 from steersman.api import _data
 from steersman.api.default_rules import RULES
-from steersman.apimachinery.go_types import OMIT_EMPTY
+from steersman.apimachinery.go_types import OMIT_EMPTY, OMIT_NULL
 
 Object = dict[str, Any]
 Fill = Callable[[Any], Any]
@@ -75,7 +75,7 @@ def _fillers() -> Mapping[str, Fill]:
 
 def _blank(omission: int, expression: str) -> Any:
     """The value of a field that is never left out which means that it was; None: there is none."""
-    return None if omission & OMIT_EMPTY else _data.type_table().codec(expression).zero
+    return None if omission & (OMIT_EMPTY | OMIT_NULL) else _data.type_table().codec(expression).zero
 
 
 def _with_defaults(types: Mapping[str, Any], found: set[str]) -> set[str]:

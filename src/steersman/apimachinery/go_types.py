@@ -26,6 +26,8 @@ from steersman.apimachinery.go_values import (
 _INFINITE = float("inf")
 OMIT_EMPTY = 1
 OMIT_ZERO = 2
+OMIT_NULL = 4
+"""Of a map that is judged by being there: an empty one is kept, which Go too has until it marshals it."""
 
 
 class Codec:
@@ -189,6 +191,8 @@ class Field(NamedTuple):
         """Whether a marshalled value (None: the type's zero) is left out."""
         if not self.omission:
             return False
+        if self.omission & OMIT_NULL and value is None:
+            return True
         if self.omission & OMIT_ZERO and (value is None or value == self.codec.zero):
             return True
         return bool(self.omission & OMIT_EMPTY) and self.codec.empty(self.codec.zero if value is None else value)
