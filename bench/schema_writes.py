@@ -42,15 +42,15 @@ def main() -> int:
     return 0
 
 
-def prepared(work: pathlib.Path, options: argparse.Namespace):
-    """The load, with its program built and its files written."""
-    source = pathlib.Path(__file__).with_name("schema_load.go")
-    subprocess.run(["go", "build", "-o", str(work / "schema_load"), str(source)], check=True)
+def prepared(work: pathlib.Path, options: argparse.Namespace, program: str = "schema_load.go"):
+    """The load, with its program (a Go file beside this one) built and its files written."""
+    sources = [str(pathlib.Path(__file__).with_name(name)) for name in (program, "load_client.go")]
+    subprocess.run(["go", "build", "-o", str(work / "load"), *sources], check=True)
     (work / "crd.json").write_text(json.dumps(definition()))
     (work / "object.json").write_text(json.dumps(sample("w-000000"), separators=(",", ":")))
     files = ("-definition", str(work / "crd.json"), "-object", str(work / "object.json"))
     sizes = ("-n", str(options.objects), "-c", str(options.clients))
-    return lambda url: run_load(work / "schema_load", url, *files, *sizes)
+    return lambda url: run_load(work / "load", url, *files, *sizes)
 
 
 def table(ours: list[dict], theirs: list[dict], *, writes: int) -> str:
