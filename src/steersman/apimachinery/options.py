@@ -216,10 +216,10 @@ def _dry_run_errors(values: list[str]) -> list[FieldError]:
 
 def _integer(query: dict[str, list[str]], key: str) -> int | None:
     values = query.get(key)
-    if not values or not values[0]:
+    if not values:
         return None
     text = values[0]
-    digits = text[1:] if text[0] in "+-" else text
+    digits = text[1:] if text[:1] in ("+", "-") else text
     if not (digits.isascii() and digits.isdigit()):
         raise BadRequest(f"strconv.ParseInt: parsing {fe.format_value(text)}: invalid syntax")
     if len(digits) > _INT64_DIGITS or not -(2**63) <= int(text) < 2**63:
