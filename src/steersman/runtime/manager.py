@@ -11,7 +11,7 @@ import os
 import signal
 from collections.abc import Awaitable, Callable, Collection, Mapping, Sequence
 from contextlib import AsyncExitStack
-from typing import Any, Literal, TypeVar
+from typing import TYPE_CHECKING, Any, Literal, TypeVar
 
 from steersman._util.tasks import end
 from steersman.client.client import Client
@@ -21,19 +21,22 @@ from steersman.runtime.cache.cache import SYNC_TIMEOUT, CacheScope
 from steersman.runtime.cache.indexer import IndexFunc
 from steersman.runtime.cluster import Cluster
 from steersman.runtime.controller import DEFAULT_CONCURRENCY, Controller
-from steersman.runtime.election import Election
 from steersman.runtime.endpoints import Check, Endpoints
 from steersman.runtime.execution import Environment, Reconciler
 from steersman.runtime.hot_loop import HotLoopDetector
 from steersman.runtime.idempotent import Settled
-from steersman.runtime.leaderelection import LeaderElector, Leadership
 from steersman.runtime.metrics import RuntimeMetrics
 from steersman.runtime.predicates import Predicate
 from steersman.runtime.rate_limiter import ExponentialBackoff
 from steersman.runtime.status import StatusMode
-from steersman.runtime.webhook.hooks import Convert
-from steersman.runtime.webhook.reviews import AdmissionRequest, Operation
-from steersman.runtime.webhook.setup import Webhooks, WebhookSetup, declare
+
+if TYPE_CHECKING:
+    # Loaded when they are used: an operator without them starts sooner.
+    from steersman.runtime.election import Election
+    from steersman.runtime.leaderelection import LeaderElector, Leadership
+    from steersman.runtime.webhook.hooks import Convert
+    from steersman.runtime.webhook.reviews import AdmissionRequest, Operation
+    from steersman.runtime.webhook.setup import Webhooks, WebhookSetup
 
 T = TypeVar("T")
 Runnable = Callable[["Manager"], Awaitable[None]]
@@ -76,14 +79,15 @@ class Manager:
         grace: float = GRACE,
         sync_timeout: float = SYNC_TIMEOUT,
     ) -> None:
-        election = Election(leader_election) if isinstance(leader_election, str) else leader_election
+        election = _election(leader_election)
         self.name = name or (election.name if election is not None else None)
         self.election = election
         self.cluster = Cluster(config, client=client, default=watch_default, watch=watch, field_manager=self.name)
         self.metrics = RuntimeMetrics()
         self._health = health
         self._metrics_address = metrics
-        self.webhooks = WebhookSetup(webhooks or Webhooks())
+        self._webhook_options = webhooks
+        self._webhooks: WebhookSetup | None = None
         self._grace = grace
         self._sync_timeout = sync_timeout
         self._clusters = [self.cluster]
@@ -160,6 +164,15 @@ class Manager:
         self._controllers.append(controller)
         return controller
 
+    @property
+    def webhooks(self) -> WebhookSetup:
+        """What is asked of this manager by the API server, and the server for that."""
+        from steersman.runtime.webhook.setup import Webhooks, WebhookSetup
+
+        if self._webhooks is None:
+            self._webhooks = WebhookSetup(self._webhook_options or Webhooks())
+        return self._webhooks
+
     def webhook(
         self,
         kind: Kind[T],
@@ -178,6 +191,8 @@ class Manager:
         `failure_policy` says what happens when this process cannot be asked within `timeout` seconds;
         `match_conditions` are CEL expressions (name, expression) that must hold for it to be asked.
         """
+        from steersman.runtime.webhook.setup import declare
+
         self.webhooks.admission(
             declare(
                 kind,
@@ -258,9 +273,9 @@ class Manager:
             for cluster in self._clusters:
                 stack.push_async_callback(cluster.close)
                 await cluster.open()
-            if self.webhooks.is_used:
-                stack.push_async_callback(self.webhooks.stop)
-                await self.webhooks.start(self.cluster.client, self.name or "steersman")
+            if self._webhooks is not None:
+                stack.push_async_callback(self._webhooks.stop)
+                await self._webhooks.start(self.cluster.client, self.name or "steersman")
             servers = [asyncio.ensure_future(server(self)) for server in self._servers]
             stack.push_async_callback(end, servers)
             for cluster in self._clusters:
@@ -377,6 +392,14 @@ class Manager:
             return "not all objects have been read yet"
         stale = [str(i) for cluster in self._clusters for i in cluster.cache.informers if not i.is_current]
         return f"not connected: {', '.join(stale)}" if stale else None
+
+
+def _election(given: str | Election | None) -> Election | None:
+    if not isinstance(given, str):
+        return given
+    from steersman.runtime.election import Election
+
+    return Election(given)
 
 
 async def _first(tasks: Collection[asyncio.Future[Any]], ends: asyncio.Future[Any] | None = None) -> None:

@@ -75,11 +75,6 @@ class WebhookSetup:
         self._rules: list[AdmissionRule] = []
         self._tasks: list[asyncio.Task[None]] = []
 
-    @property
-    def is_used(self) -> bool:
-        """Whether there is anything to serve."""
-        return bool(self._declared or self._conversions)
-
     def admission(self, declared: Declared) -> None:
         self._declared.append(declared)
 
