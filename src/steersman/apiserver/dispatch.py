@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from steersman.apimachinery.codec import json as codec
+from steersman.apimachinery.codec.negotiate import JSON
 from steersman.apimachinery.errors import (
     BadRequest,
     MethodNotAllowed,
@@ -184,7 +186,7 @@ async def _path(core: Core, x: Exchange) -> Answer:
         raise no_such_method()
     match parts:
         case []:
-            return answers.value(200, answers.accepted(x, frozenset()), {"paths": core.paths()})
+            return answers.raw(200, JSON, codec.encode({"paths": core.paths()}))
         case ["api"]:
             return discovery.api_versions(core, x)
         case ["apis"]:

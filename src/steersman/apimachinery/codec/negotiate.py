@@ -11,6 +11,7 @@ from functools import lru_cache
 JSON = "application/json"
 YAML = "application/yaml"
 PROTOBUF = "application/vnd.kubernetes.protobuf"
+_CONVERTING = frozenset({"as", "g", "v"})
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,13 +37,14 @@ class Accepted:
 
 
 def parse_media_type(text: str) -> MediaType:
+    """A term of an Accept header. Upper and lower case count, as they do upstream."""
     name, *rest = text.split(";")
     parameters = {}
     for item in rest:
         key, separator, value = item.partition("=")
         if separator:
-            parameters[key.strip().lower()] = value.strip().strip('"')
-    return MediaType(name.strip().lower(), parameters)
+            parameters[key.strip()] = value.strip().strip('"')
+    return MediaType(name.strip(), parameters)
 
 
 @lru_cache(maxsize=256)
@@ -69,7 +71,7 @@ def negotiate(header: str, transforms: frozenset[str], *, yaml: bool = True, pro
         return Accepted(JSON)
     for term in parse_accept(header):
         kind, version = term.parameters.get("as", ""), "v1"
-        if kind:
+        if _CONVERTING & term.parameters.keys():
             version = term.parameters.get("v", "")
             if term.parameters.get("g") != "meta.k8s.io" or version not in ("v1", "v1beta1"):
                 continue
@@ -82,6 +84,21 @@ def negotiate(header: str, transforms: frozenset[str], *, yaml: bool = True, pro
         if term.type == PROTOBUF and protobuf and kind != "Table":
             return Accepted(PROTOBUF, kind, version=version)
     return None
+
+
+def routed(header: str, produced: frozenset[str]) -> bool:
+    """Whether a route that produces these types is taken for an Accept header: partial wildcards do not count.
+
+    Source: go-restful `route.go` (matchesAccept), which stands before the built-in resources.
+    """
+    if not header:
+        return True
+    return any(term.type == "*/*" or term.type in produced for term in parse_accept(header))
+
+
+def patch_type(header: str) -> str:
+    """The type of a patch: unlike that of other bodies it counts as it is written."""
+    return header.partition(";")[0] or JSON
 
 
 def content_type(header: str) -> str:

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 from steersman.api import kinds
 from steersman.apimachinery.codec import json as codec
 from steersman.apimachinery.codec import yaml
-from steersman.apimachinery.codec.negotiate import JSON, PROTOBUF, YAML, Accepted, negotiate
+from steersman.apimachinery.codec.negotiate import JSON, PROTOBUF, YAML, Accepted, negotiate, routed
 from steersman.apimachinery.errors import ApiError, NotAcceptable, details
 from steersman.apiserver.endpoints import transform
 from steersman.apiserver.exchange import Exchange
@@ -21,19 +22,26 @@ _HEADERS: dict[str, tuple[tuple[str, str], ...]] = {
 }
 ONE = frozenset({"Table", "PartialObjectMetadata"})
 MANY = frozenset({"Table", "PartialObjectMetadataList"})
-_MEDIA = f"{JSON}, {YAML}, {PROTOBUF}"
+_PRODUCED = (JSON, YAML, PROTOBUF)
+_STREAMED = (*_PRODUCED, f"{JSON};stream=watch", f"{PROTOBUF};stream=watch")
 
 
 def accepted(x: Exchange, transforms: frozenset[str], scope: ResourceScope | None = None) -> Accepted:
     """How to answer this request. Raises NotAcceptable (406)."""
     accept = x.request.headers.get("accept", "")
+    if scope is not None and not scope.custom:
+        route(accept, _STREAMED if x.info.verb in ("list", "watch") else _PRODUCED)
     choice = negotiate(accept, transforms, protobuf=PROTOBUF in accept and _has_protobuf(scope))
-    if choice is not None:
-        return choice
-    if scope is None or scope.custom:
-        raise NotAcceptable(f"only the following media types are accepted: {_MEDIA}")
-    offered = f"{_MEDIA}, {JSON};stream=watch, {PROTOBUF};stream=watch" if scope.stored else _MEDIA
-    raise NotAcceptable(f"406: Not Acceptable\n\nAvailable representations: {offered}", details={})
+    if choice is None:
+        raise NotAcceptable(f"only the following media types are accepted: {', '.join(_PRODUCED)}")
+    return choice
+
+
+def route(accept: str, produced: Sequence[str] = _PRODUCED) -> None:
+    """Raises NotAcceptable, in the words of upstream's router, for a client that takes nothing that is produced."""
+    if not routed(accept, frozenset(produced)):
+        offered = ", ".join(produced)
+        raise NotAcceptable(f"406: Not Acceptable\n\nAvailable representations: {offered}", details={})
 
 
 def _has_protobuf(scope: ResourceScope | None) -> bool:
@@ -94,14 +102,9 @@ def status_success(scope: ResourceScope, name: str, uid: str) -> Object:
     }
 
 
-def error(failure: ApiError, accept: str, *, protobuf: bool = False) -> Response:
-    """The Status of an error; JSON when the client accepts nothing that can be written, text for protobuf alone.
-
-    `protobuf` says that the Status may be written in it, as it is for built-in resources.
-    """
-    choice = negotiate(accept, frozenset(), protobuf=protobuf)
-    if choice is None and PROTOBUF in accept:
-        return text(failure.code, failure.message)
+def error(failure: ApiError, accept: str) -> Response:
+    """The Status of an error; JSON when the client accepts nothing that can be written."""
+    choice = negotiate(accept, frozenset(), protobuf=PROTOBUF in accept)
     response = value(failure.code, choice or Accepted(JSON), failure.to_status())
     headers = failure.headers
     seconds = (failure.details or {}).get("retryAfterSeconds")

@@ -22,6 +22,7 @@ AGGREGATED = "application/json;g=apidiscovery.k8s.io;v={version};as=APIGroupDisc
 
 def api_versions(core: Core, x: Exchange) -> Answer:
     """GET /api."""
+    answers.route(x.request.headers.get("accept", ""))
     if version := _wants_aggregated(x):
         return _aggregated(core, x, version, core_group=True)
     address = [{"clientCIDR": "0.0.0.0/0", "serverAddress": x.request.headers.get("host", "")}]
@@ -50,6 +51,8 @@ def group(core: Core, x: Exchange, name: str) -> Answer:
 
 def resources(core: Core, x: Exchange, group: str, version: str) -> Answer:
     """GET /api/v1 and /apis/GROUP/VERSION."""
+    if core.catalog.is_builtin(group):
+        answers.route(x.request.headers.get("accept", ""))
     scopes = core.catalog.in_version(group, version)
     if not scopes:
         if core.catalog.is_builtin(group):

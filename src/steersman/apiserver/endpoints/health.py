@@ -50,6 +50,7 @@ def version(core: Core, x: Exchange) -> Answer:
     """GET /version: the Kubernetes version whose API this is."""
     from steersman import __version__
 
+    answers.route(x.request.headers.get("accept", ""), (JSON,))
     major, minor, patch = KUBERNETES
     machine = re.sub("x86_64", "amd64", platform.machine())
     content = {

@@ -20,7 +20,7 @@ from steersman.apimachinery.apply import scale as ownership
 from steersman.apimachinery.apply import server_side
 from steersman.apimachinery.apply.managers import APPLY, Writer, track_update
 from steersman.apimachinery.apply.typed import TypeView, from_openapi
-from steersman.apimachinery.codec.negotiate import Accepted, content_type
+from steersman.apimachinery.codec.negotiate import Accepted, content_type, patch_type
 from steersman.apimachinery.errors import ApiError, BadRequest, Invalid, internal, invalid, not_found
 from steersman.apimachinery.gvk import GroupVersionKind
 from steersman.apimachinery.options import WriteOptions, write_options
@@ -89,7 +89,8 @@ def _columns() -> tuple[Column, ...]:
 async def _write(core: Core, scope: ResourceScope, x: Exchange, mapping: ScaleMapping) -> Entry:
     """Run the change on a Scale, and give the object its replicas and its owners."""
     info = x.info
-    media = content_type(x.request.headers.get("content-type", ""))
+    header = x.request.headers.get("content-type", "")
+    media = patch_type(header) if info.verb == "patch" else content_type(header)
     applies = info.verb == "patch" and media == APPLY_PATCH
     options = write_options(info, "UpdateOptions" if info.verb == "update" else "PatchOptions")
     ctx = core.write_context(x, options.field_manager, dry_run=options.dry_run, subresource="scale")

@@ -115,8 +115,7 @@ class Filters:
             await auditor.unauthenticated(x, self._attributes(x, x.info), answer)
 
     def _failure(self, x: Exchange, error: ApiError) -> Response:
-        builtin = x.scope is None or not x.scope.custom
-        return answers.error(error, x.request.headers.get("accept", ""), protobuf=builtin)
+        return answers.error(error, x.request.headers.get("accept", ""))
 
     def _record(self, x: Exchange, answer: Answer, started: float) -> None:
         info = x.info
