@@ -43,6 +43,31 @@ if TYPE_CHECKING:
     from steersman.client.sync import SyncClient as SyncClient
     from steersman.client.transport import TransportError as TransportError
     from steersman.client.watch import WatchEvent as WatchEvent
+    from steersman.crdgen import SchemaError as SchemaError
+    from steersman.crdgen import crd_for as crd_for
+    from steersman.crdgen import crds as crds
+    from steersman.crdgen.markers import Duration as Duration
+    from steersman.crdgen.markers import Int32 as Int32
+    from steersman.crdgen.markers import IntOrString as IntOrString
+    from steersman.crdgen.markers import Quantity as Quantity
+    from steersman.crdgen.markers import atomic as atomic
+    from steersman.crdgen.markers import column as column
+    from steersman.crdgen.markers import duration as duration
+    from steersman.crdgen.markers import embedded as embedded
+    from steersman.crdgen.markers import int32 as int32
+    from steersman.crdgen.markers import int64 as int64
+    from steersman.crdgen.markers import int_or_string as int_or_string
+    from steersman.crdgen.markers import list_map as list_map
+    from steersman.crdgen.markers import list_set as list_set
+    from steersman.crdgen.markers import nullable as nullable
+    from steersman.crdgen.markers import pattern as pattern
+    from steersman.crdgen.markers import preserve_unknown as preserve_unknown
+    from steersman.crdgen.markers import quantity as quantity
+    from steersman.crdgen.markers import raw_schema as raw_schema
+    from steersman.crdgen.markers import rule as rule
+    from steersman.crdgen.markers import scale as scale
+    from steersman.crdgen.markers import schema as schema
+    from steersman.crdgen.markers import text_format as text_format
     from steersman.runtime.cache.cache import CacheScope as CacheScope
     from steersman.runtime.cache.cache import strip_managed_fields as strip_managed_fields
     from steersman.runtime.cache.events import Event as Event
@@ -103,6 +128,31 @@ _EXPORTS = {
     "client.sync": ("SyncClient",),
     "client.transport": ("TransportError",),
     "client.watch": ("WatchEvent",),
+    "crdgen": ("SchemaError", "crd_for", "crds"),
+    "crdgen.markers": (
+        "Duration",
+        "Int32",
+        "IntOrString",
+        "Quantity",
+        "atomic",
+        "column",
+        "duration",
+        "embedded",
+        "int32",
+        "int64",
+        "int_or_string",
+        "list_map",
+        "list_set",
+        "nullable",
+        "pattern",
+        "preserve_unknown",
+        "quantity",
+        "raw_schema",
+        "rule",
+        "scale",
+        "schema",
+        "text_format",
+    ),
     "runtime.cache.cache": ("CacheScope", "strip_managed_fields"),
     "runtime.cache.events": ("Event",),
     "runtime.cluster": ("Cluster",),

@@ -7,7 +7,7 @@ that writing the object back never drops it; see `steersman.client.roundtrip`.
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from datetime import UTC, datetime
 from typing import Annotated, Any, ClassVar, Generic, Self, TypeVar, cast
 
@@ -15,6 +15,7 @@ import orjson
 from pydantic import BaseModel, ConfigDict, Field, PlainSerializer, PrivateAttr, ValidationError, model_validator
 from pydantic.alias_generators import to_camel
 
+from steersman.client.declared import Column, Declaration, Rule, Scale
 from steersman.client.errors import DecodeError
 from steersman.client.resources import Resource
 from steersman.client.roundtrip import Opaque, Origin, dump, dump_field
@@ -138,6 +139,7 @@ class KubernetesObject(Model):
     """
 
     api_resource: ClassVar[Resource | None] = None
+    api_declaration: ClassVar[Declaration] = Declaration()
 
     api_version: str = ""
     kind: str = ""
@@ -226,16 +228,52 @@ class CustomResource(KubernetesObject, Generic[Spec, Status]):
 
 
 def custom_resource(
-    api_version: str, *, kind: str | None = None, plural: str | None = None, namespaced: bool | None = None
+    api_version: str,
+    *,
+    kind: str | None = None,
+    plural: str | None = None,
+    namespaced: bool | None = None,
+    singular: str | None = None,
+    list_kind: str | None = None,
+    short_names: Sequence[str] = (),
+    categories: Sequence[str] = (),
+    columns: Sequence[Column] = (),
+    scale: Scale | None = None,
+    selectable_fields: Sequence[str] = (),
+    status: bool | None = None,
+    rules: Sequence[Rule] = (),
+    storage: bool | None = None,
+    served: bool = True,
+    deprecated: bool | str = False,
 ) -> Callable[[C], C]:
     """Names the kind that a model class stands for.
 
     `kind` is the class's name by default; `plural` and `namespaced` are asked of the server when they are not given.
     It serves for built-in kinds as well: `@custom_resource("apps/v1", kind="Deployment")`.
+
+    All else is for the CustomResourceDefinition that `crd_for` makes of the class, where a kind is namespaced, and its
+    plural made of the kind's name, unless they are given. `selectable_fields` are JSON paths such as ".spec.size";
+    `status` is whether there is the subresource, by default if the model has a status; `rules` are CEL rules.
+    Of several versions one has `storage`; a text for `deprecated` is what clients are warned with.
     """
+    declaration = Declaration(
+        singular=singular,
+        list_kind=list_kind,
+        short_names=short_names,
+        categories=categories,
+        columns=columns,
+        scale=scale,
+        selectable_fields=selectable_fields,
+        status=status,
+        rules=rules,
+        storage=storage,
+        served=served,
+        deprecated=deprecated,
+    )
 
     def decorate(cls: C) -> C:
         cls.api_resource = Resource(api_version, kind or cls.__name__, plural, namespaced)
+        cls.api_declaration = declaration
         return cls
 
     return decorate

@@ -1,0 +1,1 @@
+"""Manifests and projects for operators, from their own Python files."""
