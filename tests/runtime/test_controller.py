@@ -12,6 +12,7 @@ from typing import Any
 import pytest
 from tests.runtime.kit import MAPS, SOON, Lab, Log, heard_of, started, started_after
 
+from steersman.apimachinery.errors import Conflict
 from steersman.client import Client, Config, Resource
 from steersman.runtime.blocking import RefusedCall
 from steersman.runtime.cluster import Cluster
@@ -180,6 +181,61 @@ async def test_deleting_what_it_owns_leads_to_no_further_run_but_others_deletion
         await runs.until(3)
         await lab.settled(manager)
         assert [entry for entry in runs.entries if entry[0] == "w"] == [("w", 1), ("w", 1), ("w", 0)]
+
+
+async def test_what_an_answer_brings_along_of_others_is_acted_upon(lab: Lab) -> None:
+    """The answer to a write of its own holds what somebody else has written, and the watch has not told."""
+    runs = Log()
+
+    async def reconcile(ctx: Any, widget: Any) -> None:
+        name = widget.metadata.name
+        await runs.add((name, widget.spec.replicas))
+        if name == "w" and widget.spec.replicas == 1:
+            wire.events.close()
+            await lab.outside.patch(lab.widget, name, {"spec": {"replicas": 2}})
+            await ctx.client.patch(lab.widget, name, {"metadata": {"labels": {"mine": "yes"}}})
+
+    manager, wire = lab.manager()
+    manager.controller(lab.typed, reconcile, status="off")
+    async with started(manager):
+        await lab.make("w")
+        await runs.until(lambda entries: ("w", 2) in entries)
+        wire.events.open()
+        await lab.settled(manager, lab.widget)
+        assert [entry for entry in runs.entries if entry[0] == "w"] == [("w", 1), ("w", 2)]
+
+
+@pytest.mark.parametrize("fails", [False, True])
+async def test_what_happens_while_a_write_is_under_way_is_acted_upon(lab: Lab, fails: bool) -> None:
+    """Events that come before the answer: the write's own, and after it somebody else's."""
+    runs = Log()
+
+    async def reconcile(ctx: Any, widget: Any) -> None:
+        name = widget.metadata.name
+        await runs.add((name, widget.spec.replicas))
+        if name != "w" or widget.spec.replicas != 1:
+            return
+        wire.answers.close()
+        version = "1" if fails else widget.metadata.resource_version
+        patch = {"metadata": {"labels": {"mine": "yes"}, "resourceVersion": version}}
+        writing = asyncio.ensure_future(ctx.client.patch(lab.widget, name, patch))
+        await wire.answers.until_waiting()
+        made = await lab.outside.patch(lab.widget, name, {"spec": {"replicas": 2}})
+        await heard_of(manager.cluster.cache.kind(lab.widget).informers[0], made)
+        wire.answers.open()
+        if fails:
+            with pytest.raises(Conflict):
+                await writing
+        else:
+            await writing
+
+    manager, wire = lab.manager()
+    manager.controller(lab.typed, reconcile, status="off")
+    async with started(manager):
+        await lab.make("w")
+        await runs.until(lambda entries: ("w", 2) in entries)
+        await lab.settled(manager, lab.widget)
+        assert [entry for entry in runs.entries if entry[0] == "w"] == [("w", 1), ("w", 2)]
 
 
 @pytest.mark.parametrize("seed", range(3))

@@ -165,6 +165,61 @@ async def test_when_leadership_is_lost_all_work_is_cancelled_at_once(lab: Lab) -
     assert ended.entries[0] - since < QUICK["lease_duration"]
 
 
+async def test_the_lock_is_kept_until_what_is_cancelled_has_ended(lab: Lab) -> None:
+    """However often it is cancelled: a thread that still runs is still work of the leader."""
+    began, holders = Log(), Log()
+    loop = asyncio.get_running_loop()
+
+    def reconcile(ctx: Any, widget: Any) -> None:
+        asyncio.run_coroutine_threadsafe(began.add(1), loop).result()
+        threading.Event().wait(0.7)
+        lease = asyncio.run_coroutine_threadsafe(lab.outside.get(LEASE, "test"), loop).result()
+        asyncio.run_coroutine_threadsafe(holders.add(lease["spec"]["holderIdentity"]), loop).result()
+
+    manager, _ = lab.manager(leader_election=election(lab, lease_duration=10.0, renew_deadline=8.0))
+    manager.controller(lab.typed, reconcile)
+    await lab.make("w")
+    running = asyncio.ensure_future(manager.start())
+    await began.until(1)
+    while not running.done():
+        running.cancel()
+        await asyncio.wait([running], timeout=0.05)
+    assert running.cancelled()
+    assert len(holders) == 1
+    assert holders.entries[0]
+    assert not (await lab.outside.get(LEASE, "test"))["spec"].get("holderIdentity")
+
+
+async def test_a_lock_that_is_lost_while_it_stops_takes_the_grace_away(lab: Lab) -> None:
+    began, ended = Log(), Log()
+
+    async def reconcile(ctx: Any, widget: Any) -> None:
+        await began.add(1)
+        try:
+            await asyncio.sleep(SOON)
+        finally:
+            await asyncio.sleep(0.2)
+            await ended.add(1)
+
+    down = asyncio.Event()
+
+    def refuse(sent: Sent) -> RawResponse | None:
+        return RawResponse(500, (), b"{}") if "/leases" in sent.path and down.is_set() else None
+
+    manager, wire = lab.manager(leader_election=election(lab), grace=SOON)
+    wire.refuse = refuse
+    manager.controller(lab.typed, reconcile)
+    await lab.make("w")
+    running = asyncio.ensure_future(manager.start())
+    await began.until(1)
+    manager.stop()
+    down.set()
+    async with asyncio.timeout(10):
+        await asyncio.wait([running])
+    assert isinstance(running.exception(), LeadershipLost)
+    assert len(ended) == 1
+
+
 async def test_the_next_in_line_takes_over_without_a_gap_in_what_is_done(lab: Lab) -> None:
     runs = Log()
 

@@ -181,6 +181,11 @@ class Controller(Generic[T]):
         self._execution.close()
         await self._recorder.stop()
 
+    def cancel(self) -> None:
+        """Cancel what runs; `stop` waits for its end."""
+        for worker in self._workers:
+            worker.cancel()
+
     async def _work(self) -> None:
         queue, environment = self._queue, self._environment
         assert queue is not None

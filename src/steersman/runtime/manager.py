@@ -268,6 +268,15 @@ class Manager:
         leader. It ends in the opposite order.
         """
         self._stopping = asyncio.Event()
+        running = asyncio.ensure_future(self._start())
+        try:
+            await asyncio.wait([running])
+        finally:
+            running.cancel()
+            await _ended(running)
+        running.result()
+
+    async def _start(self) -> None:
         async with AsyncExitStack() as stack:
             await self._serve(stack)
             for cluster in self._clusters:
@@ -346,7 +355,7 @@ class Manager:
             stop.cancel()
             # Once: a second cancellation would cut short the release of the lock.
             lead.cancel()
-            await asyncio.wait([lead])
+            await _ended(lead)
 
     async def _lead(self, leadership: Leadership) -> None:
         self._leadership = leadership
@@ -366,17 +375,22 @@ class Manager:
         grace = self._grace
         waiting = asyncio.ensure_future(until)
         try:
-            await _first([waiting, *tasks, *workers], ends=waiting)
+            await self._until(waiting, [*tasks, *workers])
         except asyncio.CancelledError:
             grace = 0.0  # not the leader any more: another one may begin
             raise
+        finally:
+            self.leading.clear()
+            await _finish(controllers, [waiting, *tasks], grace)
+
+    async def _until(self, waiting: asyncio.Future[object], tasks: Collection[asyncio.Future[Any]]) -> None:
+        """Returns when `waiting` is done. Raises what one of the tasks raises, once the rest has begun to stop."""
+        try:
+            await _first([waiting, *tasks], ends=waiting)
         except Exception:
             self._stop_event.set()  # what leads may end in order, too
             await asyncio.wait([waiting])
             raise
-        finally:
-            self.leading.clear()
-            await asyncio.gather(*(controller.stop(grace) for controller in controllers), end([waiting, *tasks]))
 
     @property
     def _stop_event(self) -> asyncio.Event:
@@ -411,3 +425,37 @@ async def _first(tasks: Collection[asyncio.Future[Any]], ends: asyncio.Future[An
             task.result()
         if ends is None or ends in done:
             return
+
+
+async def _finish(
+    controllers: Collection[Controller[Any]], tasks: Collection[asyncio.Future[Any]], grace: float
+) -> None:
+    """Stop controllers and tasks, and return when nothing of them runs any more.
+
+    Whoever cancels this takes away the grace, but does not leave it: what is left running would be so beyond the lock's
+    release.
+    """
+    ending = asyncio.gather(*(controller.stop(grace) for controller in controllers), end(tasks))
+    cancelled = False
+    while not ending.done():
+        try:
+            await asyncio.wait([ending])
+        except asyncio.CancelledError:
+            cancelled = True
+            for controller in controllers:
+                controller.cancel()
+    ending.result()
+    if cancelled:
+        raise asyncio.CancelledError
+
+
+async def _ended(future: asyncio.Future[Any]) -> None:
+    """Returns when it is done, however often this is cancelled; then the cancellation is raised."""
+    cancelled = False
+    while not future.done():
+        try:
+            await asyncio.wait([future])
+        except asyncio.CancelledError:
+            cancelled = True
+    if cancelled:
+        raise asyncio.CancelledError
