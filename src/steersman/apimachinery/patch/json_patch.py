@@ -150,7 +150,16 @@ class _Patcher:
             if method is None:
                 raise PatchFailed(f"Unexpected kind: {kind}")
             method(self, operation)
+        self.sort()
         return self.document
+
+    def sort(self) -> None:
+        """Put the fields of what was touched in order, as Go writes a map: errors tell the first of two."""
+        for container in self.owned.values():
+            if isinstance(container, dict):
+                items = sorted(container.items())
+                container.clear()
+                container.update(items)
 
     def add(self, operation: Operation) -> None:
         path = _text(operation, "path", "add operation failed to decode path: missing value")

@@ -17,7 +17,8 @@ def apply(document: dict[str, Any], patch: Any, *, lenient: bool = False) -> dic
     """The document with the patch merged in; the document itself if the patch changes no value.
 
     Takes decoded JSON and changes neither argument: what the patch does not touch is shared with the document, what
-    it brings is shared with the patch. A null removes; null members of new objects are left out at any depth.
+    it brings is shared with the patch. A null removes; null members of new objects are left out at any depth. The
+    fields of what is touched are sorted, as Go writes them: errors tell the first of two.
     Raises BadRequest when the patch is no object; in other words if `lenient`, for fieldValidation=Ignore.
     """
     if patch is None or (lenient and not isinstance(patch, dict | list)):
@@ -70,7 +71,7 @@ def _merge_objects(document: dict[str, Any], patch: dict[str, Any]) -> dict[str,
         if name not in document or merged is not document[name]:
             out = dict(document) if out is None else out
             out[name] = merged
-    return document if out is None else out
+    return document if out is None else dict(sorted(out.items()))
 
 
 def _merge(current: Any, patch: Any) -> Any:
@@ -82,11 +83,9 @@ def _merge(current: Any, patch: Any) -> Any:
 
 
 def _without_nulls(value: Any) -> Any:
-    """The value without null members of objects; nulls that are list items stay."""
+    """The value, in order, without null members of objects; nulls that are list items stay."""
     if isinstance(value, dict):
-        if not any(item is None or isinstance(item, dict | list) for item in value.values()):
-            return value
-        return {name: _without_nulls(item) for name, item in value.items() if item is not None}
+        return {name: _without_nulls(value[name]) for name in sorted(value) if value[name] is not None}
     if isinstance(value, list):
         if not any(isinstance(item, dict | list) for item in value):
             return value

@@ -146,16 +146,17 @@ def patched(
         if strategic_of is not None and isinstance(error.__cause__, DecodeError):
             raise unfit_strategic(strategic_of, error.__cause__) from None
         raise unfit_result(changed, str(error.__cause__)) from None
-    problems = duplicates + [f"unknown field {quote(path)}" for path in unknown]
+    strange = [f"unknown field {quote(path)}" for path in unknown]
+    problems = duplicates + (strange if strategic_of is None else sorted(strange))
     if problems and level == "Strict":
         text = f"strict decoding error: {', '.join(problems)}"
         raise unfit_result(changed, text)
     if level == "Warn":
         x.warnings.extend(text for text in problems if text not in x.warnings)
-    x.warnings += dedup_owner_references(obj["metadata"], after_mutating_admission=True)
     strategy.default(obj)
     rest.match_namespace(obj["metadata"], x.info.namespace, namespaced=scope.namespaced)
     rest.match_name(obj["metadata"], x.info.name)
+    x.warnings += dedup_owner_references(obj["metadata"], after_mutating_admission=True)
     return obj
 
 
