@@ -1,5 +1,40 @@
-"""A real control plane for tests, in this process: `with steersman.testing.control_plane() as plane: ...`."""
+"""For tests: a real control plane in this process, assertions that become true, objects that look like something.
 
-from steersman.testing.thread import ThreadedControlPlane, control_plane
+The fixtures are in `plugin`, which pytest finds by itself. Names are loaded when they are first used.
+"""
 
-__all__ = ["ThreadedControlPlane", "control_plane"]
+from __future__ import annotations
+
+import importlib
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from steersman.testing.apiserver import ApiServer as ApiServer
+    from steersman.testing.eventually import eventually as eventually
+    from steersman.testing.eventually import eventually_async as eventually_async
+    from steersman.testing.matching import differences as differences
+    from steersman.testing.matching import like as like
+    from steersman.testing.thread import ThreadedControlPlane as ThreadedControlPlane
+    from steersman.testing.thread import control_plane as control_plane
+
+_MODULES = {
+    "ApiServer": "apiserver",
+    "ThreadedControlPlane": "thread",
+    "control_plane": "thread",
+    "differences": "matching",
+    "eventually": "eventually",
+    "eventually_async": "eventually",
+    "like": "matching",
+}
+
+
+def __getattr__(name: str) -> Any:
+    if name not in _MODULES:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    value = getattr(importlib.import_module(f"{__name__}.{_MODULES[name]}"), name)
+    globals()[name] = value
+    return value
+
+
+def __dir__() -> list[str]:
+    return sorted({*globals(), *_MODULES})

@@ -1,0 +1,186 @@
+"""An API server as a test sees it: one of its own in this process, or a namespace of a real cluster."""
+
+from __future__ import annotations
+
+import uuid
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import ExitStack, contextmanager, suppress
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import Any
+
+import orjson
+import yaml
+
+from steersman.apimachinery.errors import AlreadyExists, NotFound
+from steersman.apiserver.authn.tokens import StaticTokens
+from steersman.apiserver.server import ADMINISTRATOR, ServerConfig
+from steersman.client.client import Client
+from steersman.client.config import Config, load
+from steersman.client.config.credentials import StaticCredentials
+from steersman.client.config.model import Impersonation
+from steersman.client.models import KubernetesObject
+from steersman.client.resources import Object, Resource
+from steersman.client.sync import SyncClient
+from steersman.testing.thread import control_plane
+from steersman.testing.timeline import Timeline
+
+CRD = Resource("apiextensions.k8s.io/v1", "CustomResourceDefinition", "customresourcedefinitions", False)
+NAMESPACE = Resource("v1", "Namespace", "namespaces", False)
+ESTABLISHED = 30.0
+
+Loadable = Path | str | Mapping[str, Any] | type[KubernetesObject]
+"""A file or directory of manifests, one object, or a model class (its CustomResourceDefinition)."""
+
+
+@dataclass
+class ApiServer:
+    """`kube` is a blocking client as administrator; its default namespace is the test's own.
+
+    `config` reaches the same from elsewhere: `async with st.Client(apiserver.config) as client`, and `kubeconfig(path)`
+    writes it for other programs.
+    """
+
+    config: Config
+    kube: SyncClient
+    directory: Path
+    timeline: Timeline | None = None
+    token: str = field(default="", repr=False)
+    is_real: bool = False
+    """Whether this is a cluster, which others use, too."""
+
+    @property
+    def url(self) -> str:
+        return self.config.server
+
+    @property
+    def namespace(self) -> str:
+        """The test's own."""
+        return self.config.namespace
+
+    def client(self, **options: Any) -> Client:
+        """An async client as administrator; the caller closes it."""
+        return Client(self.config, **options)
+
+    def kubeconfig(self, user: Config | None = None) -> Path:
+        """A kubeconfig file for other programs, for an administrator or for what `user` gave.
+
+        Raises RuntimeError for a real cluster, which has one.
+        """
+        if self.is_real:
+            raise RuntimeError("this is a real cluster: pass its own kubeconfig on")
+        config = user or self.config
+        acts = config.impersonate
+        identity: Object = {"token": self.token}
+        if acts is not None:
+            identity |= {"as": acts.user, "as-groups": list(acts.groups)}
+        content = {
+            "apiVersion": "v1",
+            "kind": "Config",
+            "clusters": [{"name": "test", "cluster": {"server": self.url}}],
+            "users": [{"name": "test", "user": identity}],
+            "contexts": [{"name": "test", "context": {"cluster": "test", "user": "test", "namespace": self.namespace}}],
+            "current-context": "test",
+        }
+        path = self.directory / f"kubeconfig-{uuid.uuid4().hex[:8]}"
+        path.write_bytes(orjson.dumps(content))
+        path.chmod(0o600)
+        return path
+
+    def load(self, *sources: Loadable) -> list[Object]:
+        """Create what there is in files, directories, objects and model classes; gives what was created.
+
+        CustomResourceDefinitions come first, and are served when this returns. What exists already stays as it is.
+        """
+        objects = [obj for source in sources for obj in _objects(source)]
+        definitions = [obj for obj in objects if obj.get("kind") == CRD.kind]
+        made = [self._create(obj) for obj in definitions]
+        for definition in definitions:
+            self._await_established(definition["metadata"]["name"])
+        return made + [self._create(obj) for obj in objects if obj.get("kind") != CRD.kind]
+
+    def user(
+        self,
+        name: str,
+        rules: Sequence[Mapping[str, Any]] = (),
+        *,
+        groups: Sequence[str] = (),
+        everywhere: bool = False,
+    ) -> Config:
+        """Another user, who may do what `rules` (of a Role) say in the test's namespace, or `everywhere`.
+
+        `st.Client(apiserver.user("alice", [{"apiGroups": [""], "resources": ["pods"], "verbs": ["get"]}]))`
+        """
+        kind = "ClusterRole" if everywhere else "Role"
+        if rules:
+            api, metadata = "rbac.authorization.k8s.io/v1", {"name": f"test-{name}-{uuid.uuid4().hex[:6]}"}
+            self.kube.create({"apiVersion": api, "kind": kind, "metadata": metadata, "rules": list(rules)})
+            reference = {"apiGroup": "rbac.authorization.k8s.io", "kind": kind, "name": metadata["name"]}
+            subject = {"apiGroup": "rbac.authorization.k8s.io", "kind": "User", "name": name}
+            binding = {"apiVersion": api, "kind": f"{kind}Binding", "metadata": metadata}
+            self.kube.create({**binding, "roleRef": reference, "subjects": [subject]})
+        acting = Impersonation(user=name, groups=[*groups, "system:authenticated"])
+        return replace(self.config, impersonate=acting)
+
+    def _create(self, obj: Object) -> Object:
+        try:
+            return self.kube.create(obj)
+        except AlreadyExists:
+            metadata = obj["metadata"]
+            return self.kube.get(Resource.of(obj), metadata["name"], namespace=metadata.get("namespace"))
+
+    def _await_established(self, name: str) -> None:
+        with self.kube.watch(CRD, name=name) as events:
+            for event in events:
+                conditions = event.object.get("status", {}).get("conditions") or []
+                if any(c["type"] == "Established" and c["status"] == "True" for c in conditions):
+                    return
+                if any(c["type"] == "NamesAccepted" and c["status"] == "False" for c in conditions):
+                    raise ValueError(f"{name} cannot be served: {conditions[0]['message']}")
+
+
+@contextmanager
+def fresh_server(
+    directory: Path, *, server: ServerConfig | None = None, namespace: str = "default"
+) -> Iterator[ApiServer]:
+    """A server of its own, in memory, in a thread of this process; ready within some 20 ms."""
+    timeline, token = Timeline(), uuid.uuid4().hex
+    tokens = StaticTokens({token: ADMINISTRATOR})
+    chosen = replace(server or ServerConfig(), tokens=tokens, audit=timeline.auditor)
+    with ExitStack() as stack:
+        plane = stack.enter_context(control_plane(config=chosen, grace=0.0))
+        config = Config(plane.url, namespace=namespace, credentials=StaticCredentials(f"Bearer {token}"))
+        kube = stack.enter_context(SyncClient(config))
+        yield ApiServer(config, kube, directory, timeline, token=token)
+
+
+@contextmanager
+def cluster_namespace(directory: Path, kubeconfig: str | None, context: str | None) -> Iterator[ApiServer]:
+    """A namespace of a real cluster, deleted at the end; nothing waits for that."""
+    found = load(context, kubeconfig)
+    name = f"test-{uuid.uuid4().hex[:10]}"
+    config = replace(found, namespace=name)
+    with SyncClient(config) as kube:
+        kube.create({"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": name}})
+        try:
+            yield ApiServer(config, kube, directory, is_real=True)
+        finally:
+            with suppress(NotFound):
+                kube.delete(NAMESPACE, name)
+
+
+def _objects(source: Loadable) -> list[Object]:
+    if isinstance(source, Mapping):
+        return [dict(source)]
+    if isinstance(source, type):
+        from steersman.crdgen import crd_for
+
+        return [crd_for(source)]
+    path = Path(source)
+    files = sorted(p for p in path.rglob("*") if p.suffix in (".yaml", ".yml", ".json")) if path.is_dir() else [path]
+    found: list[Object] = []
+    for file in files:
+        for document in yaml.safe_load_all(file.read_text(encoding="utf-8")):
+            if isinstance(document, dict):
+                found += document["items"] if document.get("kind") == "List" else [document]
+    return found

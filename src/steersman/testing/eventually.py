@@ -1,0 +1,57 @@
+"""Assertions that become true."""
+
+from __future__ import annotations
+
+import asyncio
+import inspect
+import time
+from collections.abc import Awaitable, Callable
+from typing import TypeVar
+
+from steersman.apimachinery.errors import NotFound
+
+T = TypeVar("T")
+
+TIMEOUT = 10.0
+_FIRST, _LONGEST = 0.005, 0.25
+_NOT_YET = (AssertionError, NotFound, LookupError, TypeError, AttributeError)
+
+
+def eventually(check: Callable[[], T], *, timeout: float = TIMEOUT) -> T:
+    """Call `check` until it no longer fails, and give its result.
+
+    It fails by an assertion, NotFound, or by reaching into what is not there yet (a missing key, None). After
+    `timeout` seconds its last failure is raised, with a note that says how often it was tried. The waits between two
+    tries grow from 5 to 250 ms.
+    """
+    began, tries, wait = time.monotonic(), 0, _FIRST
+    while True:
+        tries += 1
+        try:
+            return check()
+        except _NOT_YET as error:
+            if time.monotonic() - began > timeout:
+                raise _noted(error, tries, timeout) from None
+        time.sleep(wait)
+        wait = min(wait * 1.5, _LONGEST)
+
+
+async def eventually_async(check: Callable[[], Awaitable[T] | T], *, timeout: float = TIMEOUT) -> T:
+    """As `eventually`, for async code; `check` may be async or not."""
+    clock = asyncio.get_running_loop().time
+    began, tries, wait = clock(), 0, _FIRST
+    while True:
+        tries += 1
+        try:
+            outcome = check()
+            return await outcome if inspect.isawaitable(outcome) else outcome
+        except _NOT_YET as error:
+            if clock() - began > timeout:
+                raise _noted(error, tries, timeout) from None
+        await asyncio.sleep(wait)
+        wait = min(wait * 1.5, _LONGEST)
+
+
+def _noted(error: Exception, tries: int, timeout: float) -> Exception:
+    error.add_note(f"still so after {timeout:g} s and {tries} tries")
+    return error

@@ -1,0 +1,99 @@
+"""The pytest plugin: an API server for each test, or a namespace of a real cluster.
+
+    def test_scales(apiserver):
+        apiserver.load("crds/")
+        apiserver.kube.create({...})
+        eventually(lambda: ...)
+
+With `--kubeconfig FILE` the same tests run against that cluster, each in a namespace of its own.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Generator, Iterator
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+if TYPE_CHECKING:
+    from steersman.client.client import Client
+    from steersman.client.sync import SyncClient
+    from steersman.testing.apiserver import ApiServer
+
+_SERVER = pytest.StashKey["ApiServer"]()
+
+
+def pytest_addoption(parser: pytest.Parser) -> None:
+    group = parser.getgroup("steersman")
+    group.addoption("--kubeconfig", metavar="FILE", help="run tests with an API server against this cluster instead")
+    group.addoption("--kube-context", metavar="NAME", help="the context of the kubeconfig to use")
+    parser.addini("apiserver_load", "manifests that each API server starts with: files or directories", "paths")
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    config.addinivalue_line(
+        "markers", "apiserver(*load, config=None): what the test's API server starts with, and how it is configured"
+    )
+
+
+@pytest.fixture
+def apiserver(request: pytest.FixtureRequest, tmp_path: Any) -> Iterator[ApiServer]:
+    """An API server for this test: empty, in this process, gone afterwards; an `ApiServer`.
+
+    The mark `@pytest.mark.apiserver("crds/", config=ServerConfig(...))` and the ini option `apiserver_load` say what it
+    starts with. With `--kubeconfig` it is a namespace of that cluster.
+    """
+    from steersman.testing.apiserver import cluster_namespace, fresh_server
+
+    kubeconfig, context = (request.config.getoption(name) for name in ("--kubeconfig", "--kube-context"))
+    marks = list(request.node.iter_markers("apiserver"))
+    if kubeconfig or context:
+        manager = cluster_namespace(tmp_path, kubeconfig, context)
+    else:
+        chosen = next((mark.kwargs["config"] for mark in marks if mark.kwargs.get("config")), None)
+        manager = fresh_server(tmp_path, server=chosen)
+    with manager as server:
+        request.node.stash[_SERVER] = server
+        sources = [*request.config.getini("apiserver_load"), *(item for mark in reversed(marks) for item in mark.args)]
+        root = request.config.rootpath
+        server.load(*(root / source if isinstance(source, str) else source for source in sources))
+        yield server
+
+
+@pytest.fixture
+def kube(apiserver: ApiServer) -> SyncClient:
+    """A blocking client of the test's API server, as administrator."""
+    return apiserver.kube
+
+
+@pytest.fixture
+def kube_client(apiserver: ApiServer) -> Callable[..., Client]:
+    """Makes async clients of the test's API server: `async with kube_client() as client`."""
+    return apiserver.client
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_runtest_makereport(
+    item: pytest.Item, call: pytest.CallInfo[None]
+) -> Generator[None, pytest.TestReport, pytest.TestReport]:
+    """A test that fails tells what its API server was asked."""
+    report = yield
+    server = item.stash.get(_SERVER, None)
+    if report.when == "call" and report.failed and server is not None and server.timeline is not None:
+        text = server.timeline.text()
+        if text:
+            report.sections.append(("Requests to the API server", text))
+    return report
+
+
+def pytest_assertrepr_compare(op: str, left: object, right: object) -> list[str] | None:
+    """What keeps an object from being like another, a line for each field."""
+    import sys
+
+    matching = sys.modules.get("steersman.testing.matching")
+    if matching is None or op != "==":
+        return None
+    for actual, expected in ((left, right), (right, left)):
+        if isinstance(expected, matching.Like):
+            return ["the object is not like that:", *matching.differences(actual, expected)]
+    return None
