@@ -231,8 +231,9 @@ async def test_namespaces_are_watched_each_by_itself_and_others_are_asked_for(la
         assert (await client.get(spaces, first))["metadata"]["name"] == first
         assert wire.reads() == []
         assert await client.get(MAPS, "one", namespace=second)
+        assert len(wire.reads()) == 1
         assert await client.list(MAPS).collect()
-        assert len(wire.reads()) == 2
+        assert len(wire.reads()) > 1, "all namespaces are not watched"
         assert len(client.cache.kind(MAPS).informers) == 2
         assert len(client.cache.kind(spaces).informers) == 1, "namespaces mean nothing to a kind without one"
 
