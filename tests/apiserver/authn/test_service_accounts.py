@@ -162,6 +162,15 @@ def test_a_changed_token_is_refused() -> None:
 NUMERIC = "go-jose/go-jose/jwt: expected number value to unmarshal NumericDate"
 AUDIENCE = "go-jose/go-jose/jwt: expected string or array value to unmarshal to Audience"
 EMPTY = "resource name may not be empty"
+ACCOUNT = {"namespace": "team", "serviceaccount": {"name": "bot", "uid": "u-1"}}
+
+
+def test_a_token_has_one_spelling() -> None:
+    world = World()
+    token = next(each for each in (world.issue() for _ in range(1000)) if "-" in each and "_" in each)
+    assert world.tokens.authenticate_token(token) is not None
+    for other in (f"{token}=", f"{token}==", token.replace("-", "+"), token.replace("_", "/")):
+        assert world.tokens.authenticate_token(other) is None
 
 
 @pytest.mark.parametrize(
@@ -171,6 +180,11 @@ EMPTY = "resource name may not be empty"
         ({"nbf": True}, NUMERIC),
         ({"aud": 5}, AUDIENCE),
         ({"aud": [5]}, AUDIENCE),
+        ({"aud": None}, AUDIENCE),
+        ({"exp": 0}, "service account token has expired"),
+        ({"exp": 1e300}, "go-jose/go-jose/jwt: number is out of the range of NumericDate"),
+        ({"kubernetes.io": {**ACCOUNT, "pod": {}}}, "service account token has been invalidated"),
+        ({"kubernetes.io": {**ACCOUNT, "secret": {}}}, "service account token has been invalidated"),
         ({"kubernetes.io": []}, "json: cannot unmarshal array into Go value of type serviceaccount.kubernetes"),
         ({"kubernetes.io": None}, EMPTY),
         ({"kubernetes.io": {"namespace": "team"}}, EMPTY),

@@ -44,6 +44,7 @@ Find = Callable[[str, str, str], Object | None]
 LEEWAY = 60.0
 _PRIVATE = "kubernetes.io"
 _MAX_CACHED = 1024
+_MAX_TIME = 2.0**63
 _TIMES, _TEXTS = ("exp", "iat", "nbf"), ("iss", "jti", "sub")
 _REFERENCE = "pkg/serviceaccount.ref"
 _PRIVATE_TYPES = TypeTable(
@@ -184,7 +185,8 @@ class ServiceAccountTokens:
         now = self._now()
         if claims.get("nbf") and now + LEEWAY < claims["nbf"]:
             raise Unauthorized("service account token is not valid yet")
-        if claims.get("exp") and now - LEEWAY > claims["exp"]:
+        expiry = claims.get("exp")
+        if expiry is not None and now - LEEWAY > expiry:
             raise Unauthorized("service account token has expired")
         if claims.get("iat") and now + LEEWAY < claims["iat"]:
             raise Unauthorized("service account token is issued in the future")
@@ -205,15 +207,15 @@ class ServiceAccountTokens:
             raise Unauthorized(f"service account {namespace}/{name} has been deleted")
         extra: dict[str, tuple[str, ...]] = {}
         secret, pod, node = private.get("secret"), private.get("pod"), private.get("node")
-        if secret:
+        if secret is not None:
             self._check_bound("secrets", namespace, secret)
-        if pod:
+        if pod is not None:
             self._check_bound("pods", namespace, pod)
             extra |= {POD_NAME: (pod.get("name", ""),), POD_UID: (pod.get("uid", ""),)}
         if claims.get("jti"):
             extra[CREDENTIAL_ID] = (f"JTI={claims['jti']}",)
-        if node:
-            if not pod:
+        if node is not None:
+            if pod is None:
                 self._check_bound("nodes", "", node)
             extra[NODE_NAME] = (node.get("name", ""),)
             if node.get("uid"):
@@ -248,8 +250,10 @@ def _decoded(claims: Mapping[str, Any]) -> dict[str, Any]:
         value = claims.get(name)
         if value is not None and (isinstance(value, bool) or not isinstance(value, int | float)):
             raise Unauthorized("go-jose/go-jose/jwt: expected number value to unmarshal NumericDate")
-    audiences = claims.get("aud")
-    listed = audiences if isinstance(audiences, list) else [audiences or ""]
+        if value is not None and not -_MAX_TIME < value < _MAX_TIME:
+            raise Unauthorized("go-jose/go-jose/jwt: number is out of the range of NumericDate")
+    audiences = claims.get("aud", "")
+    listed = audiences if isinstance(audiences, list) else [audiences]
     if not all(isinstance(each, str) for each in listed):
         raise Unauthorized("go-jose/go-jose/jwt: expected string or array value to unmarshal to Audience")
     try:
