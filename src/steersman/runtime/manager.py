@@ -21,6 +21,7 @@ from steersman.runtime.cache.cache import SYNC_TIMEOUT, CacheScope
 from steersman.runtime.cache.indexer import IndexFunc
 from steersman.runtime.cluster import Cluster
 from steersman.runtime.controller import DEFAULT_CONCURRENCY, Controller
+from steersman.runtime.ending import stop_all, until_done, until_first
 from steersman.runtime.endpoints import Check, Endpoints
 from steersman.runtime.execution import Environment, Reconciler
 from steersman.runtime.hot_loop import HotLoopDetector
@@ -273,7 +274,7 @@ class Manager:
             await asyncio.wait([running])
         finally:
             running.cancel()
-            await _ended(running)
+            await until_done(running)
         running.result()
 
     async def _start(self) -> None:
@@ -293,7 +294,7 @@ class Manager:
             stack.push_async_callback(self._close_controllers)
             work = asyncio.ensure_future(self._work())
             stack.push_async_callback(end, [work])
-            await _first([work, *servers])
+            await until_first([work, *servers])
 
     async def _serve(self, stack: AsyncExitStack) -> None:
         endpoints = Endpoints(self._checks["live"], self._checks["ready"], self.metrics.text)
@@ -338,7 +339,7 @@ class Manager:
         caches = [cluster.cache.wait_synced(self._sync_timeout) for cluster in self._clusters]
         complete, stop = asyncio.gather(*caches), asyncio.ensure_future(self._stop_event.wait())
         try:
-            await _first([complete, stop])
+            await until_first([complete, stop])
         finally:
             await end([complete, stop])
         return not stop.done() or stop.cancelled()
@@ -355,7 +356,7 @@ class Manager:
             stop.cancel()
             # Once: a second cancellation would cut short the release of the lock.
             lead.cancel()
-            await _ended(lead)
+            await until_done(lead)
 
     async def _lead(self, leadership: Leadership) -> None:
         self._leadership = leadership
@@ -381,12 +382,12 @@ class Manager:
             raise
         finally:
             self.leading.clear()
-            await _finish(controllers, [waiting, *tasks], grace)
+            await stop_all(controllers, [waiting, *tasks], grace)
 
     async def _until(self, waiting: asyncio.Future[object], tasks: Collection[asyncio.Future[Any]]) -> None:
         """Returns when `waiting` is done. Raises what one of the tasks raises, once the rest has begun to stop."""
         try:
-            await _first([waiting, *tasks], ends=waiting)
+            await until_first([waiting, *tasks], ends=waiting)
         except Exception:
             self._stop_event.set()  # what leads may end in order, too
             await asyncio.wait([waiting])
@@ -414,48 +415,3 @@ def _election(given: str | Election | None) -> Election | None:
     from steersman.runtime.election import Election
 
     return Election(given)
-
-
-async def _first(tasks: Collection[asyncio.Future[Any]], ends: asyncio.Future[Any] | None = None) -> None:
-    """Wait until `ends` is done (any, if None), or one fails; raises its error."""
-    running = set(tasks)
-    while running:
-        done, running = await asyncio.wait(running, return_when=asyncio.FIRST_COMPLETED)
-        for task in done:
-            task.result()
-        if ends is None or ends in done:
-            return
-
-
-async def _finish(
-    controllers: Collection[Controller[Any]], tasks: Collection[asyncio.Future[Any]], grace: float
-) -> None:
-    """Stop controllers and tasks, and return when nothing of them runs any more.
-
-    Whoever cancels this takes away the grace, but does not leave it: what is left running would be so beyond the lock's
-    release.
-    """
-    ending = asyncio.gather(*(controller.stop(grace) for controller in controllers), end(tasks))
-    cancelled = False
-    while not ending.done():
-        try:
-            await asyncio.wait([ending])
-        except asyncio.CancelledError:
-            cancelled = True
-            for controller in controllers:
-                controller.cancel()
-    ending.result()
-    if cancelled:
-        raise asyncio.CancelledError
-
-
-async def _ended(future: asyncio.Future[Any]) -> None:
-    """Returns when it is done, however often this is cancelled; then the cancellation is raised."""
-    cancelled = False
-    while not future.done():
-        try:
-            await asyncio.wait([future])
-        except asyncio.CancelledError:
-            cancelled = True
-    if cancelled:
-        raise asyncio.CancelledError
