@@ -182,3 +182,18 @@ def test_decoding_again_changes_nothing(value):
     assert decode(decoded) == (decoded, [])
     stored, _ = decode(decoded, drop_empty=True)
     assert decode(stored, drop_empty=True) == (stored, [])
+
+
+def test_fields_are_read_as_sent_or_in_the_order_of_the_type() -> None:
+    table = TypeTable({"p.T": [["b", 1, "string"], ["a", 1, "int32"], ["when", 1, "p.Time"]], "p.Time": "!Time"})
+    for value, told in ({"a": "x", "b": 1}, "T.b"), ({"when": 1, "a": "x"}, "T.a"):
+        with pytest.raises(DecodeError, match=told):
+            table.decode("p.T", value, by_field=True)
+    with pytest.raises(DecodeError, match=r"T\.a"):
+        table.decode("p.T", {"a": "x", "b": 1})
+
+
+def test_an_empty_map_may_be_kept() -> None:
+    table = TypeTable({"p.T": [["kept", 4, "map[string]string"], ["lost", 1, "map[string]string"]]})
+    assert table.decode("p.T", {"kept": {}, "lost": {}})[0] == {"kept": {}}
+    assert table.decode("p.T", {"kept": None})[0] == {}

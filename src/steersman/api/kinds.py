@@ -128,6 +128,13 @@ class BuiltinKind:
             raise cannot_be_handled(self.kind, self.version, str(error)) from error
         return self._typed(decoded), unknown
 
+    def check_fields(self, obj: Mapping[str, Any]) -> None:
+        """Raises DecodeError for the first field, in the order of Go's type, whose value does not fit.
+
+        Trees are converted in this order, while a decoder meets the fields as they are sent.
+        """
+        _data.type_table().decode(self.type, obj, by_field=True)
+
     def stored_form(self, obj: Mapping[str, Any]) -> dict[str, Any]:
         """The object as a round trip through the store gives it: empty lists and maps gone, fields in Go's order."""
         decoded, _ = _data.type_table().decode(self.type, obj, drop_empty=True)

@@ -26,8 +26,7 @@ from steersman.apimachinery.go_values import (
 _INFINITE = float("inf")
 OMIT_EMPTY = 1
 OMIT_ZERO = 2
-OMIT_NULL = 4
-"""Of a map that is judged by being there: an empty one is kept, which Go too has until it marshals it."""
+OMIT_NULL = 4  # of a map that is judged by being there: an empty one stays, which Go too has until it marshals it
 
 
 class Codec:
@@ -231,8 +230,8 @@ class StructCodec(Codec):
             return self.refuse(value, place, out)
         fields, struct = self.fields, self.short_name
         given: dict[str, Any] = {}
-        for name, each in value.items():
-            field = fields.get(name)
+        for name in (each for each in fields if each in value) if out.by_field else value:
+            each, field = value[name], fields.get(name)
             if field is None:
                 out.unknown_field(name, place)
             elif type(each) is field.plain:
@@ -295,15 +294,21 @@ class TypeTable:
         found = self._codecs.get(expression)
         return found if found is not None else self._make(expression)
 
-    def decode(self, expression: str, value: Any, *, drop_empty: bool = False) -> tuple[Any, list[str]]:
+    def decode(
+        self, expression: str, value: Any, *, drop_empty: bool = False, by_field: bool = False
+    ) -> tuple[Any, list[str]]:
         """The value as Go would marshal it again, and the path of each unknown field, which is dropped.
 
-        `drop_empty` also turns empty lists and maps into null, as a round trip through protobuf does.
+        `drop_empty` also turns empty lists and maps into null, as protobuf does. `by_field` reads the fields in the
+        order of the Go type, and no unknown ones.
         Raises DecodeError for a value that does not fit.
         """
-        out = Outcome(drop_empty)
+        out = Outcome(drop_empty, by_field)
         codec = self.codec(expression)
-        decoded = codec.zero if value is None else codec.decode(value, None, out)
+        try:
+            decoded = codec.zero if value is None else codec.decode(value, None, out)
+        except DecodeError as error:
+            raise (out.error or error) if by_field else error from None
         if out.error is not None:
             raise out.error
         return decoded, out.unknown

@@ -83,12 +83,13 @@ class Place(NamedTuple):
 class Outcome:
     """What one decoding came across: the first error that does not stop it, and unknown fields."""
 
-    __slots__ = ("drop_empty", "error", "unknown")
+    __slots__ = ("by_field", "drop_empty", "error", "unknown")
 
-    def __init__(self, drop_empty: bool = False) -> None:
+    def __init__(self, drop_empty: bool = False, by_field: bool = False) -> None:
         self.error: DecodeError | None = None
         self.unknown: list[str] = []
         self.drop_empty = drop_empty
+        self.by_field = by_field
 
     def mismatch(self, what: str, place: Place | None, go_type: str, given: str = "", go_kind: str = "") -> None:
         if self.error is None:
@@ -167,7 +168,7 @@ def _time(parse: Callable[[str], Any], form: Callable[[Any], str]) -> Convert:
 
     def convert(value: Any, place: Place | None, out: Outcome) -> Any:
         if not isinstance(value, str):
-            raise mismatch(json_kind(value), place, "string")
+            raise mismatch(json_kind(value), place, "string", own_decoder=True)
         try:
             return remembered(value) if len(value) <= _MAX_TIME else form(parse(value))
         except times.TimeError as error:

@@ -10,6 +10,7 @@ from collections.abc import Callable
 from typing import Any
 
 from steersman._util.gotext import quote
+from steersman.api.kinds import builtin_kind
 from steersman.api.registered import unconvertible
 from steersman.apimachinery import field_errors as fe
 from steersman.apimachinery.codec import json as codec
@@ -144,7 +145,7 @@ def patched(
         if not isinstance(error.__cause__, (DecodeError, SchemaDecodeError)):
             raise
         if strategic_of is not None and isinstance(error.__cause__, DecodeError):
-            raise unfit_strategic(strategic_of, error.__cause__) from None
+            raise unfit_strategic(strategic_of, _first_unfit(scope, obj) or error.__cause__) from None
         raise unfit_result(changed, str(error.__cause__)) from None
     strange = [f"unknown field {quote(path)}" for path in unknown]
     problems = duplicates + (strange if strategic_of is None else sorted(strange))
@@ -158,6 +159,15 @@ def patched(
     rest.match_name(obj["metadata"], x.info.name)
     x.warnings += dedup_owner_references(obj["metadata"], after_mutating_admission=True)
     return obj
+
+
+def _first_unfit(scope: ResourceScope, obj: Object) -> DecodeError | None:
+    """What is wrong with the first field, in the order of the Go type: so a strategic merge patch is told of it."""
+    try:
+        builtin_kind(scope.group, scope.gvr.version, scope.kind).check_fields(obj)
+    except DecodeError as error:
+        return error
+    return None
 
 
 def _object(scope: ResourceScope, changed: Any, strategic_of: Any) -> Object:
