@@ -28,6 +28,10 @@ class KeyIndex:
         self._blocks: list[list[bytes]] = [keys[i : i + half] for i in range(0, len(keys), half)] or [[]]
         self._firsts: list[bytes] = [block[0] if block else b"" for block in self._blocks]
 
+    def copy(self) -> KeyIndex:
+        """Another index of the same keys."""
+        return KeyIndex(self._refs)
+
     def __len__(self) -> int:
         return len(self._refs)
 

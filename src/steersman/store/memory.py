@@ -22,13 +22,22 @@ class MemoryStore:
     """A `Store` that lives as long as the object. `history` says what automatic compaction leaves readable."""
 
     def __init__(self, *, history: History | None = None) -> None:
-        self._keeper = HistoryKeeper(history or History())
+        self._history = history or History()
+        self._keeper = HistoryKeeper(self._history)
         self._index = KeyIndex()
         self._versions: dict[int, StoreEvent] = {}
         self._watching = Watching()
         self._revision = 1
         self._compacted = 0
         self._closed = False
+
+    def copy(self) -> MemoryStore:
+        """Another store that begins with this one's content, history and revision; the two then go their own ways."""
+        twin = MemoryStore(history=self._history)
+        twin._index = self._index.copy()
+        twin._versions = dict(self._versions)
+        twin._revision, twin._compacted = self._revision, self._compacted
+        return twin
 
     @property
     def revision(self) -> int:

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import asyncio
 import uuid
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import dataclass, field, replace
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -22,6 +24,8 @@ from steersman.client.config.model import Impersonation
 from steersman.client.models import KubernetesObject
 from steersman.client.resources import Object, Resource
 from steersman.client.sync import SyncClient
+from steersman.controlplane.plane import ControlPlane
+from steersman.store.memory import MemoryStore
 from steersman.testing.thread import control_plane
 from steersman.testing.timeline import Timeline
 
@@ -148,7 +152,7 @@ def fresh_server(
     tokens = StaticTokens({token: ADMINISTRATOR})
     chosen = replace(server or ServerConfig(), tokens=tokens, audit=timeline.auditor)
     with ExitStack() as stack:
-        plane = stack.enter_context(control_plane(config=chosen, grace=0.0))
+        plane = stack.enter_context(control_plane(_first_content().copy(), chosen, grace=0.0))
         config = Config(plane.url, namespace=namespace, credentials=StaticCredentials(f"Bearer {token}"))
         kube = stack.enter_context(SyncClient(config))
         yield ApiServer(config, kube, directory, timeline, token=token)
@@ -167,6 +171,22 @@ def cluster_namespace(directory: Path, kubeconfig: str | None, context: str | No
         finally:
             with suppress(NotFound):
                 kube.delete(NAMESPACE, name)
+
+
+@cache
+def _first_content() -> MemoryStore:
+    """What every server makes when it first starts: roles, namespaces, service accounts. It is made once."""
+
+    async def make() -> MemoryStore:
+        store = MemoryStore()
+        async with await ControlPlane.start(store, ServerConfig()):
+            revision = 0
+            while store.revision != revision:  # the controllers have nothing to do any more
+                revision = store.revision
+                await asyncio.sleep(0.1)
+            return store.copy()
+
+    return asyncio.run(make())
 
 
 def _objects(source: Loadable) -> list[Object]:

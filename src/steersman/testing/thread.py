@@ -13,6 +13,7 @@ from steersman.apiserver.server import ServerConfig
 from steersman.controlplane.kubeconfig import kubeconfig, write_kubeconfig
 from steersman.controlplane.plane import ControlPlane
 from steersman.net.loop import new_event_loop
+from steersman.store.interface import Store
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,7 +34,7 @@ class ThreadedControlPlane:
 
 @contextmanager
 def control_plane(
-    store: str = "memory://",
+    store: str | Store = "memory://",
     config: ServerConfig | None = None,
     *,
     controllers: Sequence[str] | None = None,

@@ -65,7 +65,13 @@ def missing_rules(owner: Sequence[Rule], wanted: Sequence[Rule]) -> list[dict[st
 
     Empty when everything is covered. Each piece must be covered by one single owner rule, as upstream has it.
     """
-    return [piece for rule in wanted for piece in _pieces(rule) if not any(_covers(held, piece) for held in owner)]
+    return [
+        piece
+        for rule in wanted
+        if rule not in owner  # a rule covers itself
+        for piece in _pieces(rule)
+        if not any(_covers(held, piece) for held in owner)
+    ]
 
 
 def _pieces(rule: Rule) -> Iterator[dict[str, list[str]]]:
