@@ -13,7 +13,7 @@ import pytest
 from tests.runtime.kit import MAPS, SOON, Lab, Log, heard_of, started, started_after
 
 from steersman.apimachinery.errors import Conflict
-from steersman.client import Client, Config, Resource
+from steersman.client import Client, Config, Resource, retry_on_conflict
 from steersman.runtime.blocking import RefusedCall
 from steersman.runtime.cluster import Cluster
 from steersman.runtime.predicates import generation_changed, has_labels
@@ -238,6 +238,45 @@ async def test_what_happens_while_a_write_is_under_way_is_acted_upon(lab: Lab, f
         assert [entry for entry in runs.entries if entry[0] == "w"] == [("w", 1), ("w", 2)]
 
 
+@pytest.mark.parametrize("how", ["modify", "live", "retry"])
+async def test_what_is_read_in_the_middle_of_a_run_is_acted_upon(lab: Lab, how: str) -> None:
+    """It has done its work for the old spec when it meets the new one, and only adds a label to that."""
+    runs = Log()
+
+    async def label(ctx: Any, name: str) -> None:
+        if how == "modify":
+            await ctx.client.modify(lab.widget, name, lambda found: found["metadata"].update(labels={"mine": "yes"}))
+            return
+
+        async def attempt() -> None:
+            reader = ctx.client.live if how == "live" else ctx.client
+            found = await reader.get(lab.widget, name)
+            found["metadata"]["labels"] = {"mine": "yes"}
+            await ctx.client.update(found)
+
+        await retry_on_conflict(attempt)
+
+    async def reconcile(ctx: Any, widget: Any) -> None:
+        name = widget.metadata.name
+        await runs.add((name, widget.spec.replicas))
+        if name == "w" and widget.spec.replicas == 1:
+            wire.events.close()
+            await lab.outside.patch(lab.widget, name, {"spec": {"replicas": 2}})
+            await label(ctx, name)
+        widget.status.ready = widget.spec.replicas
+
+    manager, wire = lab.manager()
+    manager.controller(lab.typed, reconcile)
+    async with started(manager):
+        await lab.make("w")
+        await runs.until(lambda entries: ("w", 2) in entries)
+        wire.events.open()
+        found = await lab.until(lab.widget, "w", lambda found: found.get("status", {}).get("ready") == 2)
+        assert found["metadata"]["labels"] == {"mine": "yes"}
+        await lab.settled(manager, lab.widget)
+        assert len([entry for entry in runs.entries if entry[0] == "w"]) <= 3
+
+
 @pytest.mark.parametrize("seed", range(3))
 async def test_with_foreign_writers_racing_nothing_is_lost(lab: Lab, seed: int) -> None:
     """R2: whatever the interleaving, the last word of the others is what the operator has acted upon in the end."""
@@ -250,6 +289,13 @@ async def test_with_foreign_writers_racing_nothing_is_lost(lab: Lab, seed: int) 
         if random.random() < 0.3:
             await ctx.client.patch(
                 lab.widget, widget.metadata.name, {"metadata": {"labels": {"a": str(random.random())}}}
+            )
+        if random.random() < 0.3:
+            text = str(random.random())
+            await ctx.client.modify(
+                lab.widget,
+                widget.metadata.name,
+                lambda found: found["metadata"].setdefault("annotations", {}).update(b=text),
             )
         if random.random() < 0.5:
             await asyncio.sleep(random.random() / 100)

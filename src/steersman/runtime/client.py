@@ -80,7 +80,7 @@ class CachedClient(Client):
         obj = await super().get(cast("Kind[Any]", kind.api_kind()), key[1], namespace=key[0] or None)
         informer, run = self._informer(kind.api_kind(), key), current_run()
         if informer is not None and informer.has_synced:
-            informer.observe(obj, run.origin if run is not None else None)
+            informer.observe(obj, run.origin if run is not None and not run.begun else None)
         return kind.from_wire(obj)
 
     def list(
@@ -160,7 +160,7 @@ class CachedClient(Client):
             return self._take_in(informer, await send())
         write = _Write(method, subresource, content_type, body, informer.indexer.get(key))
         run = current_run()
-        flight = informer.depart(key, run.origin if run else None, certain=write.is_guarded)
+        flight = informer.depart(key, run.origin if run else None, certain=write.is_certain)
         answer: Any = None
         try:
             answer = await send()
@@ -248,13 +248,21 @@ class _Write:
     before: Known | None
 
     @property
-    def is_guarded(self) -> bool:
-        """Whether it succeeds only on the state that the writer has seen."""
+    def is_certain(self) -> bool:
+        """Whether it succeeds only on the state that is known here, of which all have been told.
+
+        A later one, which was read from the server, may hold what the reconcile has not heeded.
+        """
         if self.method == "POST":
             return True
+        return self.before is not None and self._guard == self.before.version
+
+    @property
+    def _guard(self) -> Any:
         if isinstance(self.body, dict):
-            return bool((self.body.get("metadata") or {}).get("resourceVersion"))
-        return any(step.get("op") == "test" and step.get("path") == _VERSION for step in self.body or ())
+            return (self.body.get("metadata") or {}).get("resourceVersion")
+        tests = (step for step in self.body or () if step.get("op") == "test" and step.get("path") == _VERSION)
+        return next((step.get("value") for step in tests), None)
 
     def explains(self, answer: Object) -> bool:
         """Whether the state that it has made differs from the known one by nothing but what it says."""

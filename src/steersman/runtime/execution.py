@@ -136,13 +136,14 @@ class Execution(Generic[T]):
 
     async def _run(self, context: Context, run: Run) -> Result:
         if self._kind is None:
+            run.begun = True
             return _result(await self._call(context, context.request))
         request: Request = context.request
         try:
             obj: Any = await context.client.get(self._kind, request.name, namespace=request.namespace or None)
         except NotFound:
             return Result()
-        context.object = obj
+        context.object, run.begun = obj, True
         status = StatusWriter(self._kind, obj, self._status)
         try:
             result = _result(await self._call(context, obj))

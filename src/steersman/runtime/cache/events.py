@@ -2,8 +2,8 @@
 
 A reconcile that writes an object knows what it has written: it need not run again because of that. But it must run for
 what others write. So an event that stems from a write of a reconcile is kept from that one reconcile only, and only if
-it is certain that the write has made the very state: it created the object, was guarded by the resourceVersion that had
-been read, or the state is the one known before with nothing but the write done to it.
+it is certain that the write has made the very state of one that was told: it created the object, was guarded by the
+resourceVersion that was told last, or the state is that one with nothing but the write done to it.
 """
 
 from __future__ import annotations
@@ -30,10 +30,15 @@ class Origin(NamedTuple):
 
 @dataclass(slots=True)
 class Run:
-    """A reconcile whose code runs. `versions` are the states that it has made, by (apiVersion, kind) and key."""
+    """A reconcile. `versions` are the states that it has made, by (apiVersion, kind) and key.
+
+    What is read before it has `begun` to run the user's code is what that code begins with: it need not be told of it.
+    What is read later may come too late for what the code has done until then.
+    """
 
     origin: Origin
     versions: dict[tuple[str, str, Key], str] = field(default_factory=dict)
+    begun: bool = False
     ended: bool = False
 
 
