@@ -35,6 +35,7 @@ class Strategy:
     leaves generation alone.
     default_delete_policy: "background", "orphan", or "unsupported" for kinds that the garbage collector leaves alone.
     reset_fields: what writes never change, and so never own.
+    fixed_if_empty: fields of immutable objects in which an empty map is not the same as none, until it is stored.
     """
 
     allow_create_on_update: bool = False
@@ -43,6 +44,7 @@ class Strategy:
     generation_fields: tuple[str, ...] | None = None
     default_delete_policy: ClassVar[str] = "background"
     reset_fields: tuple[tuple[str, ...], ...] = ()
+    fixed_if_empty: tuple[str, ...] = ()
 
     def __init__(self, *, namespaced: bool) -> None:
         self.namespaced = namespaced

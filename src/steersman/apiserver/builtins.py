@@ -110,7 +110,12 @@ class BuiltinRules:
         decoded, unknown = self.kind.decode(obj)
         if (obj.get("metadata") or {}).get("managedFields") == []:
             decoded["metadata"]["managedFields"] = []  # asks to end tracking, which is not the same as left out
+        self._keep_empty(obj, decoded)
         return decoded, unknown
+
+    def _keep_empty(self, given: Object, decoded: Object) -> None:
+        if decoded.get("immutable"):
+            decoded.update({key: {} for key in self.rules.fixed_if_empty if given.get(key) == {}})
 
     def default(self, obj: Object) -> None:
         self.rules.default(obj)
@@ -127,7 +132,7 @@ class BuiltinRules:
     def track(self, live: Object | None, new: Object, writer: Writer, now: str) -> list[Object] | None:
         return track_update(
             live,
-            new,
+            {key: value for key, value in new.items() if value != {} or key not in self.rules.fixed_if_empty},
             writer,
             view=self.type_view,
             api_version=self.kind.api_version,
@@ -157,6 +162,7 @@ class BuiltinRules:
         except BadRequest as error:
             assert isinstance(error.__cause__, DecodeError)
             raise self._not_convertible(config, error.__cause__) from None
+        self._keep_empty(merged, obj)
         self.rules.default(obj)
         return obj
 

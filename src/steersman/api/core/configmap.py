@@ -17,6 +17,8 @@ from steersman.apimachinery.field_errors import FieldError
 
 
 class ConfigMapStrategy(BuiltinStrategy):
+    fixed_if_empty = ("binaryData",)
+
     def validate_content(self, obj: Object) -> list[FieldError]:
         data, binary = obj.get("data") or {}, obj.get("binaryData") or {}
         errors: list[FieldError] = []
@@ -30,7 +32,7 @@ class ConfigMapStrategy(BuiltinStrategy):
         return errors + size_error("[]", total)
 
     def validate_update(self, new: Object, old: Object) -> list[FieldError]:
-        immutable = immutable_errors(new, old, ("data", "binaryData"))
+        immutable = immutable_errors(new, old, ("data",), self.fixed_if_empty)
         return [*self.validate_meta_update(new, old), *immutable, *self.validate_create(new)]
 
     def row(self, obj: Object, now: datetime) -> list[Any]:

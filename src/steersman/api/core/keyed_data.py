@@ -30,12 +30,15 @@ def decoded_size(text: str | None) -> int:
     return len(text) // 4 * 3 - text.count("=", len(text) - 2) if text else 0
 
 
-def immutable_errors(new: Object, old: Object, fields: Iterable[str]) -> list[FieldError]:
-    """What an update of an immutable object must not change: the mark itself, and its data."""
+def immutable_errors(new: Object, old: Object, fields: Iterable[str], strict: Iterable[str]) -> list[FieldError]:
+    """What an update of an immutable object must not change: the mark itself, and its data.
+
+    In `strict` fields an empty map is another value than none, in `fields` it is the same.
+    """
     if not old.get("immutable"):
         return []
     detail = "field is immutable when `immutable` is set"
     errors = [] if new.get("immutable") else [fe.forbidden("immutable", detail)]
-    return errors + [
-        fe.forbidden(field, detail) for field in fields if (new.get(field) or {}) != (old.get(field) or {})
-    ]
+    changed = [field for field in fields if (new.get(field) or {}) != (old.get(field) or {})]
+    changed += [field for field in strict if new.get(field) != old.get(field)]
+    return errors + [fe.forbidden(field, detail) for field in changed]

@@ -34,6 +34,8 @@ _DOCKER_KEYS = {
 
 
 class SecretStrategy(BuiltinStrategy):
+    fixed_if_empty = ("data",)
+
     def default(self, obj: Object) -> None:
         _merge_string_data(obj)
         super().default(obj)
@@ -49,7 +51,9 @@ class SecretStrategy(BuiltinStrategy):
         return errors + _type_errors(obj.get("type") or "", data, obj["metadata"].get("annotations") or {})
 
     def validate_update(self, new: Object, old: Object) -> list[FieldError]:
-        changed = validate_immutable(new.get("type"), old.get("type"), "type") + immutable_errors(new, old, ("data",))
+        changed = validate_immutable(new.get("type"), old.get("type"), "type") + immutable_errors(
+            new, old, (), self.fixed_if_empty
+        )
         return [*self.validate_meta_update(new, old), *changed, *self.validate_create(new)]
 
     def warnings(self, obj: Object, old: Object | None = None) -> list[str]:
