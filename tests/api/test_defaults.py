@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 import yaml
 
-from steersman.api.default_rules import image_tag
+from steersman.api.image_names import image_tag
 from steersman.api.kinds import builtin_kinds
 
 BY_NAME = {(kind.api_version, kind.kind): kind for kind in builtin_kinds()}
@@ -51,8 +51,22 @@ def test_defaults_are_added_once_and_nothing_given_is_lost(manifest):
         ("i:1", "1"),
         ("localhost:5000/i", "latest"),
         ("localhost:5000/i:1", "1"),
+        (f"i@sha256:{'a' * 64}", ""),
+        (f"i:1@sha256:{'a' * 64}", "1"),
+        ("docker.io/i", "latest"),
+        ("[::1]:5000/a/b", "latest"),
+        ("Team/i", "latest"),
         ("i@sha256:abc", ""),
-        ("i:1@sha256:abc", "1"),
+        (f"i:1@md5:{'a' * 32}", ""),
+        ("a" * 64, ""),
+        ("<IMAGE>", ""),
+        ("team/Image", ""),
+        ("i:", ""),
+        ("i/", ""),
+        ("a..b", ""),
+        ("https://example.com/i", ""),
+        ("i" * 256 + "/i", ""),
+        ("i:" + "1" * 129, ""),
     ],
 )
 def test_the_tag_of_an_image(image, tag):

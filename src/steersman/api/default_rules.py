@@ -8,6 +8,8 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import Any
 
+from steersman.api.image_names import image_tag
+
 Object = dict[str, Any]
 RBAC_GROUP = "rbac.authorization.k8s.io"
 _MAX_INT32 = 2**31 - 1
@@ -16,13 +18,6 @@ _SCALE_UP = [
     {"type": "Percent", "value": 100, "periodSeconds": 15},
 ]
 _SCALE_DOWN = [{"type": "Percent", "value": 100, "periodSeconds": 15}]
-
-
-def image_tag(image: str) -> str:
-    """The tag of an image's name, `latest` when it has neither tag nor digest, "" beside a digest alone."""
-    name, _, digest = image.partition("@")
-    tag = name.rpartition("/")[2].partition(":")[2]
-    return tag or ("" if digest else "latest")
 
 
 def _with(obj: Object, **fields: Any) -> Object:

@@ -5,7 +5,16 @@ from steersman.api.batch.schedule import ScheduleError, check, schedule_errors, 
 
 @pytest.mark.parametrize(
     "schedule",
-    ["* * * * *", "*/5 0-3,7 1 jan-MAR sun", "0 0 ? * 6", "@daily", "@every 1h30m", "TZ=UTC 0 0 * * *", "1/2 * * * *"],
+    [
+        "* * * * *",
+        "*/5 0-3,7 1 jan-MAR sun",
+        "0 0 ? * 6",
+        "@daily",
+        "@every 1h30m",
+        "TZ=UTC 0 0 * * *",
+        "1/2 * * * *",
+        "1,,2, * * * *",
+    ],
 )
 def test_sound_schedules(schedule):
     check(schedule)
@@ -38,7 +47,12 @@ def test_a_zone_belongs_in_its_own_field():
         "cannot use TZ or CRON_TZ in schedule, use timeZone field instead"
     ]
     assert schedule_errors(inside, None, "f", zones_allowed=True) == []
-    assert len(schedule_errors(inside, "UTC", "f", zones_allowed=True)) == 1
+    assert [error.detail for error in schedule_errors(inside, "UTC", "f", zones_allowed=True)] == [
+        "cannot use both timeZone field and TZ or CRON_TZ in schedule"
+    ]
+    assert schedule_errors(inside, "UTC", "f", zones_allowed=False) == schedule_errors(
+        inside, None, "f", zones_allowed=False
+    )
 
 
 def test_time_zones():

@@ -10,6 +10,7 @@ from typing import Any, ClassVar
 
 from steersman.api import checks
 from steersman.api.apps.pod_sets import MISSES, selector_text
+from steersman.api.batch.policies import failure_policy_errors, index_errors, success_policy_errors
 from steersman.api.batch.schedule import schedule_errors, time_zone_errors
 from steersman.api.builtin import BuiltinStrategy
 from steersman.api.core.pod_spec import template_errors
@@ -19,6 +20,7 @@ from steersman.api.tables import age, container_cells, human_duration
 from steersman.apimachinery import field_errors as fe
 from steersman.apimachinery import names, selectors, times
 from steersman.apimachinery.field_errors import FieldError
+from steersman.apimachinery.meta import domain_prefixed_path
 from steersman.apimachinery.selectors import SelectorError
 
 NAME_LABELS = ("job-name", "batch.kubernetes.io/job-name")
@@ -42,6 +44,7 @@ _ZONE_IN_SCHEDULE = (
     "https://kubernetes.io/docs/concepts/workloads/controllers/cron-jobs/ for more details"
 )
 _INDEXED_ONLY = "requires indexed completion mode"
+_MAX_MANAGER = 63
 _REPLACEMENT = ("Failed", "TerminatingOrFailed")
 _STATES = ("Complete", "Failed", "Terminating", "Suspended", "FailureTarget", "SuccessCriteriaMet")
 
@@ -218,13 +221,19 @@ def _spec_errors(spec: Object, place: str = "spec") -> list[FieldError]:
         errors += checks.nonnegative(spec.get(key), f"{place}.{key}")
     if spec.get("maxFailedIndexes") is not None and spec.get("backoffLimitPerIndex") is None:
         errors.append(fe.required(f"{place}.backoffLimitPerIndex", "when maxFailedIndexes is specified"))
+    if (manager := spec.get("managedBy")) is not None:
+        errors += domain_prefixed_path(manager, f"{place}.managedBy")
+        if len(manager.encode()) > _MAX_MANAGER:
+            errors.append(fe.too_long(f"{place}.managedBy", _MAX_MANAGER))
     errors += _mode_errors(spec, place)
+    if spec.get("podFailurePolicy") is not None:
+        errors += failure_policy_errors(spec, f"{place}.podFailurePolicy")
+    if spec.get("successPolicy") is not None:
+        errors += success_policy_errors(spec, f"{place}.successPolicy")
     policy = spec.get("podReplacementPolicy")
     if policy is not None:
-        errors += checks.supported(policy, _REPLACEMENT, f"{place}.podReplacementPolicy")
-        if spec.get("podFailurePolicy") is not None and policy != "Failed":
-            text = "only Failed is supported when podFailurePolicy is specified"
-            errors.append(fe.invalid(f"{place}.podReplacementPolicy", policy, text))
+        allowed = _REPLACEMENT if spec.get("podFailurePolicy") is None else _REPLACEMENT[:1]
+        errors += checks.supported(policy, allowed, f"{place}.podReplacementPolicy")
     errors += template_errors(spec.get("template") or {}, f"{place}.template")
     return errors + _restart_errors(spec, f"{place}.template.spec.restartPolicy")
 
@@ -232,12 +241,10 @@ def _spec_errors(spec: Object, place: str = "spec") -> list[FieldError]:
 def _mode_errors(spec: Object, place: str) -> list[FieldError]:
     mode = spec.get("completionMode")
     if mode == "Indexed":
-        if spec.get("completions") is None:
-            return [fe.required(f"{place}.completions", "when completion mode is Indexed")]
-        return []
+        return index_errors(spec, place)
     if mode not in (None, "NonIndexed"):
         return [fe.not_supported(f"{place}.completionMode", mode, ("NonIndexed", "Indexed"))]
-    given = (key for key in ("backoffLimitPerIndex", "maxFailedIndexes", "successPolicy") if spec.get(key) is not None)
+    given = (key for key in ("backoffLimitPerIndex", "maxFailedIndexes") if spec.get(key) is not None)
     return [fe.invalid(f"{place}.{key}", spec[key], _INDEXED_ONLY) for key in given]
 
 
@@ -307,12 +314,12 @@ def _cron_errors(spec: Object, before: Object | None) -> list[FieldError]:
 def _job_template_errors(template: Object) -> list[FieldError]:
     spec = template.get("spec") or {}
     errors = _spec_errors(spec, "spec.jobTemplate.spec")
-    if spec.get("manualSelector"):
-        field = "spec.jobTemplate.spec.manualSelector"
-        errors.append(fe.not_supported(field, True, ("nil", "false")))
     if spec.get("selector") is not None:
         text = "`selector` will be auto-generated"
         errors.append(fe.invalid("spec.jobTemplate.spec.selector", spec["selector"], text))
+    if spec.get("manualSelector"):
+        field = "spec.jobTemplate.spec.manualSelector"
+        errors.append(fe.not_supported(field, True, ("nil", "false")))
     return errors
 
 

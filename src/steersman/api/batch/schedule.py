@@ -39,11 +39,11 @@ def schedule_errors(schedule: str, zone: str | None, field: str, *, zones_allowe
     except ScheduleError as error:
         errors.append(fe.invalid(field, schedule, str(error)))
     if "TZ" in schedule:
-        if zone is not None:
-            errors.append(fe.invalid(field, schedule, "cannot use both timeZone field and TZ or CRON_TZ in schedule"))
-        elif not zones_allowed:
+        if not zones_allowed:
             text = "cannot use TZ or CRON_TZ in schedule, use timeZone field instead"
             errors.append(fe.invalid(field, schedule, text))
+        elif zone is not None:
+            errors.append(fe.invalid(field, schedule, "cannot use both timeZone field and TZ or CRON_TZ in schedule"))
     return errors
 
 
@@ -77,7 +77,7 @@ def check(schedule: str) -> None:
     if len(parts) != len(_FIELDS):
         raise ScheduleError(f"expected exactly 5 fields, found {len(parts)}: [{' '.join(parts)}]")
     for index, part in enumerate(parts):
-        for item in part.split(","):
+        for item in filter(None, part.split(",")):  # upstream drops what is empty between commas
             _range(item, index)
 
 
