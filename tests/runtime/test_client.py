@@ -334,3 +334,32 @@ async def test_what_a_transform_leaves_is_never_written_back(lab: Lab) -> None:
         written = await create_or_update(client, wanted, None, Settled())
         assert written.object["data"] == {"x": "1", "y": "2", "z": "3"}
         assert (await client.create(configmap("bad", x="1")))["data"] == {"x": "1"}, "it was written all the same"
+
+
+async def test_a_kind_may_be_watched_at_any_time_under_any_name_for_it(lab: Lab) -> None:
+    await lab.make("w")
+    async with cached(lab, MAPS) as (client, wire):
+        assert (await client.get(lab.widget, "w"))["spec"] == {"replicas": 1}
+        assert len(wire.reads("/widgets")) == 1
+        named = Resource(f"{lab.group}/v1", "Widget", "widgets", True)
+        watched = client.cache.kind(named)
+        assert client.cache.kind(lab.typed) is client.cache.kind(lab.widget) is watched
+        heard: list[str] = []
+        watched.listen(lambda event: heard.append(event.key[1]))
+        await client.cache.wait_synced(SOON)
+        assert heard == ["w"]
+        assert (await client.get(lab.typed, "w")).spec.replicas == 1
+        assert len(wire.reads("/widgets")) == 1
+        assert len([sent for sent in wire.sent if sent.watch and "/widgets" in sent.path]) == 1
+        await client.cache.remove(lab.widget)
+        assert await client.get(lab.widget, "w")
+        assert len(wire.reads("/widgets")) == 2
+
+
+async def test_a_whole_collection_that_is_deleted_goes_with_the_watch(lab: Lab) -> None:
+    for name in ("a", "b"):
+        await lab.make(name)
+    async with cached(lab) as (client, _):
+        await client.delete_collection(lab.widget)
+        await heard_of(client.cache.kind(lab.widget).informers[0], await lab.make("c"))
+        assert [each["metadata"]["name"] async for each in client.list(lab.widget)] == ["c"]

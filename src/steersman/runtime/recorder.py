@@ -8,6 +8,7 @@ from __future__ import annotations
 import asyncio
 import logging
 import socket
+from collections import OrderedDict
 from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import UTC, datetime
@@ -52,7 +53,7 @@ class EventRecorder:
         self._controller = controller
         self._instance = f"{controller}-{socket.gethostname()}"[:128]
         self._pending: asyncio.Queue[tuple[_Same, Object]] = asyncio.Queue(MAX_PENDING)
-        self._series: dict[_Same, _Series] = {}
+        self._series: OrderedDict[_Same, _Series] = OrderedDict()  # the one that is silent for longest first
         self._task: asyncio.Task[None] | None = None
         self._serial = 0
 
@@ -119,6 +120,7 @@ class EventRecorder:
         now, series = asyncio.get_running_loop().time(), self._series.get(same)
         if series is not None and now - series.last < SERIES_SECONDS:
             series.count, series.last = series.count + 1, now
+            self._series.move_to_end(same)
             patch = {"series": {"count": series.count, "lastObservedTime": _micro_now()}}
             try:
                 await self._client.patch(EVENT, series.name, patch, namespace=series.namespace)
@@ -126,7 +128,8 @@ class EventRecorder:
                 self._series.pop(same)  # it has expired: this is the first of a new series
             else:
                 return
-        self._series = {key: known for key, known in self._series.items() if now - known.last < SERIES_SECONDS}
+        while self._series and now - next(iter(self._series.values())).last >= SERIES_SECONDS:
+            self._series.popitem(last=False)
         regarding = body["regarding"]
         namespace = regarding.get("namespace") or "default"
         self._serial += 1
@@ -134,6 +137,7 @@ class EventRecorder:
         metadata = {"name": name, "namespace": namespace}
         await self._client.create({**body, "metadata": metadata, "eventTime": _micro_now()})
         self._series[same] = _Series(name, namespace, 1, now)
+        self._series.move_to_end(same)
 
 
 def _reference(obj: KubernetesObject | Mapping[str, Any]) -> Object:
