@@ -74,3 +74,37 @@ async def test_tcp_and_udp_of_one_number_share_a_node_port(apiserver):
     ports = [{"name": "a", "port": 53}, {"name": "b", "port": 53, "protocol": "UDP"}]
     made = await apiserver.request("POST", SERVICES, service("dns", type="NodePort", ports=ports))
     assert len({port["nodePort"] for port in made.body["spec"]["ports"]}) == 1
+
+
+@pytest.mark.parametrize("address", ["10.0.0.0", "10.0.0.255", "10.0.1.0"])
+async def test_addresses_that_are_no_services(apiserver, address):
+    refused = await apiserver.request("POST", SERVICES, service("s", clusterIP=address))
+    assert refused.status == 422
+    assert f"failed to allocate IP {address}: the provided network does not match" in refused.body["message"]
+
+
+async def test_a_node_port_is_shared_by_ports_of_one_number_only(apiserver):
+    ports = [{"name": "a", "port": 53, "nodePort": 32001}, {"name": "b", "port": 54, "nodePort": 32001}]
+    ports[1]["protocol"] = "UDP"
+    refused = await apiserver.request("POST", SERVICES, service("dns", type="NodePort", ports=ports))
+    assert refused.status == 422
+    assert "spec.ports[1].nodePort: Invalid value: 32001: provided port is already allocated" in refused.body["message"]
+
+
+async def test_ports_of_one_number_share_no_node_port_that_an_update_gives(apiserver):
+    ports = [{"name": "a", "port": 53}, {"name": "b", "port": 53, "protocol": "UDP"}]
+    assert (await apiserver.request("POST", SERVICES, service("dns", ports=ports))).status == 201
+    made = await apiserver.request("PUT", f"{SERVICES}/dns", service("dns", type="NodePort", ports=ports))
+    assert len({port["nodePort"] for port in made.body["spec"]["ports"]}) == 2
+
+
+async def test_a_health_check_takes_no_node_port_of_its_own_service(apiserver):
+    ports = [{"port": 80, "nodePort": 32001}]
+    assert (await apiserver.request("POST", SERVICES, service("s", type="NodePort", ports=ports))).status == 201
+    local = {"type": "LoadBalancer", "externalTrafficPolicy": "Local", "healthCheckNodePort": 32001}
+    refused = await apiserver.request("PUT", f"{SERVICES}/s", service("s", ports=ports, **local))
+    assert (refused.status, refused.body["message"]) == (
+        500,
+        "Internal error occurred: failed to allocate requested HealthCheck NodePort 32001: provided port is already "
+        "allocated",
+    )

@@ -15,7 +15,7 @@ from typing import Any
 from steersman.api.core.service import carry_over, needs_health_check
 from steersman.api.core.service_rules import address_errors, family_of, is_headless
 from steersman.apimachinery import field_errors as fe
-from steersman.apimachinery.errors import ApiError, Invalid, invalid
+from steersman.apimachinery.errors import ApiError, Invalid, internal, invalid
 from steersman.apimachinery.field_errors import FieldError
 from steersman.apiserver.watchcache import Change, Entry, ResourceCache
 
@@ -69,7 +69,11 @@ class ServiceAllocator:
         self._held.discard((kind, value))
 
     def contains(self, address: str) -> bool:
-        return ipaddress.ip_address(address) in self._network
+        """Whether a Service may ask for the address: those of the network itself and of its broadcast are nobody's."""
+        network, wanted = self._network, ipaddress.ip_address(address)
+        if wanted not in network or wanted == network.network_address:
+            return False
+        return network.version == 6 or wanted != network.broadcast_address
 
     def next_address(self) -> str | None:
         """Any free address, held; None when there is none."""
@@ -223,7 +227,7 @@ class _Allocation:
             return
         address = self._allocator.next_address()
         if address is None:
-            raise ApiError("failed to allocate a serviceIP: range is full", reason="InternalError")
+            raise internal("failed to allocate a serviceIP: range is full")
         self._taken.append(("ip", address))
         spec["clusterIP"], spec["clusterIPs"] = address, [address]
 
@@ -241,44 +245,51 @@ class _Allocation:
         self._taken.append(("ip", address))
 
     def _node_ports(self, spec: Object) -> None:
-        """A node port for each port; ports of one number, such as TCP and UDP 53, share theirs."""
+        """A node port for each port. In a new Service, ports of one number, such as TCP and UDP 53, share theirs."""
         wanted = spec["type"] == "NodePort" or spec.get("allocateLoadBalancerNodePorts") is not False
-        asked: dict[int, int] = {}
-        for port in spec.get("ports") or ():
+        created, asked, given = not self._old, dict[int, int](), set[tuple[int, int]]()
+        for port in spec.get("ports") or () if created else ():
             if port.get("nodePort"):
                 asked.setdefault(port.get("port") or 0, port["nodePort"])
         ports = []
         for index, port in enumerate(spec.get("ports") or ()):
-            number = port.get("nodePort") or (asked.get(port.get("port") or 0) if wanted else 0)
-            if number:
+            own = port.get("port") or 0 if created else 0
+            number = port.get("nodePort") or (asked.get(own) if wanted else 0)
+            if number and (own, number) not in given:
                 self._take_port(number, f"spec.ports[{index}].nodePort")
-            elif wanted:
-                number = asked[port.get("port") or 0] = self._any_port()
+            elif wanted and not number:
+                number = self._any_port()
+                if created:
+                    asked[own] = number
+            given.add((own, number or 0))
             ports.append({**port, "nodePort": number} if number else port)
         spec["ports"] = ports
 
     def _take_port(self, number: int, field: str) -> None:
-        if ("port", number) in self._own or ("port", number) in self._taken:
-            return
-        problem = ""
-        if number not in NODE_PORTS:
-            valid = f"{NODE_PORTS.start}-{NODE_PORTS.stop - 1}"
-            problem = f"provided port is not in the valid range. The range of valid ports is {valid}"
-        elif not self._allocator.take("port", number):
-            problem = "provided port is already allocated"
+        problem = "" if ("port", number) in self._own else self._port_problem(number)
         if problem:
             raise self._invalid([fe.invalid(field, number, problem)])
+
+    def _port_problem(self, number: int) -> str:
+        """Why the port cannot be taken; "" when it is taken now."""
+        if number not in NODE_PORTS:
+            valid = f"{NODE_PORTS.start}-{NODE_PORTS.stop - 1}"
+            return f"provided port is not in the valid range. The range of valid ports is {valid}"
+        if not self._allocator.take("port", number):
+            return "provided port is already allocated"
         self._taken.append(("port", number))
+        return ""
 
     def _any_port(self) -> int:
         port = self._allocator.next_port()
         if port is None:
-            raise ApiError("failed to allocate a nodePort: range is full", reason="InternalError")
+            raise internal("failed to allocate a nodePort: range is full")
         self._taken.append(("port", port))
         return port
 
     def _health_port(self, spec: Object) -> None:
-        if number := spec.get("healthCheckNodePort"):
-            self._take_port(number, "spec.healthCheckNodePort")
-        else:
+        number = spec.get("healthCheckNodePort")
+        if not number:
             spec["healthCheckNodePort"] = self._any_port()
+        elif number != self._old.get("healthCheckNodePort") and (problem := self._port_problem(number)):
+            raise internal(f"failed to allocate requested HealthCheck NodePort {number}: {problem}")
