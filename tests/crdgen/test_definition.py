@@ -306,7 +306,7 @@ def positive(value: int) -> int:
         (set[kinds.Inner], r"Thing\.spec\.x: a set is of texts or numbers"),
         (st.ObjectMeta, r"Thing\.spec\.x: metadata is not described"),
         (Annotated[int, AfterValidator(positive)], r"Thing\.spec\.x: AfterValidator .* Python code"),
-        (Annotated[str, st.pattern(r"(?<!a)b")], r"Thing\.spec\.x: the pattern .* RE2"),
+        (Annotated[str, st.pattern(r"(?<!a)b")], r"Thing\.spec\.x: the pattern .* invalid or unsupported Perl syntax"),
         (Annotated[str, StringConstraints(to_lower=True)], r"Thing\.spec\.x: to_lower changes"),
         (Annotated[str, st.list_set], r"Thing\.spec\.x: a list type \(set\) is for lists"),
         (Annotated[str, st.atomic], r"Thing\.spec\.x: atomic is for"),

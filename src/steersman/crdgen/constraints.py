@@ -13,6 +13,7 @@ from pydantic.fields import FieldInfo
 from pydantic.networks import UrlConstraints
 from pydantic.types import AllowInfNan
 
+from steersman.apimachinery.schema.patterns import PatternError, compile_pattern
 from steersman.client.declared import Rule
 from steersman.crdgen.errors import SchemaError
 from steersman.crdgen.markers import Marker, Node, Ruled
@@ -131,10 +132,7 @@ def _general(node: Node, key: str, value: Any, where: str) -> None:
 
 
 def _check_pattern(expression: str, where: str) -> None:
-    options = re2.Options()
-    options.log_errors = False
     try:
-        re2.compile(expression, options=options)
-    except re2.error as error:
-        text = error.args[0].decode() if error.args and isinstance(error.args[0], bytes) else str(error)
-        raise SchemaError(where, f"the pattern {expression!r} is none that the server takes (RE2): {text}") from None
+        compile_pattern(expression)
+    except PatternError as error:
+        raise SchemaError(where, f"the pattern {expression!r} is none that the server takes: {error}") from None
