@@ -11,7 +11,7 @@ from typing import Any
 from steersman.client.client import Client
 from steersman.client.config import Config
 from steersman.client.resources import Kind, Resource
-from steersman.runtime.cache.cache import Cache, CacheScope
+from steersman.runtime.cache.cache import Cache, CacheScope, identity
 from steersman.runtime.cache.indexer import IndexFunc
 from steersman.runtime.client import CachedClient
 
@@ -50,6 +50,14 @@ class Cluster:
     @property
     def cache(self) -> Cache:
         return self.client.cache
+
+    def scope(self, kind: Kind[Any]) -> CacheScope:
+        """What is watched of a kind."""
+        resource = kind.api_kind()
+        for known, scope in (self._watch or {}).items():
+            if identity(known) == identity(resource):
+                return scope
+        return self._default or CacheScope()
 
     def index(self, kind: Kind[Any], name: str, func: IndexFunc) -> None:
         """Index the cached objects of a kind by what `func` gives for each (untyped): see `CachedClient.by_index`."""

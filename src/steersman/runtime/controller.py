@@ -8,7 +8,8 @@ from __future__ import annotations
 import asyncio
 import inspect
 import logging
-from collections.abc import Callable, Hashable, Iterable
+import math
+from collections.abc import Callable, Hashable, Iterable, Sequence
 from functools import partial
 from typing import Any, Generic, Self, TypeVar
 
@@ -57,6 +58,8 @@ class Controller(Generic[T]):
         self.name = name
         self.needs_leader = needs_leader
         self.cluster = cluster
+        self.status: StatusMode = status
+        """How the status of what is reconciled is written."""
         self._kind = kind
         self._concurrency = concurrency
         self._limiter = rate_limiter
@@ -75,6 +78,22 @@ class Controller(Generic[T]):
         self._queue: WorkQueue[Any] | None = None
         self._early: list[tuple[Hashable, float, int, Reason]] = []
         self._workers: list[asyncio.Task[None]] = []
+
+    @property
+    def kind(self) -> Kind[T] | None:
+        """What is reconciled; None if that is whatever is put into the queue."""
+        return self._kind
+
+    @property
+    def owned(self) -> Sequence[Kind[Any]]:
+        """What `owns` was told."""
+        return tuple(kind for kind, *_ in self._owned)
+
+    @property
+    def watched(self) -> Sequence[tuple[Kind[Any], Cluster]]:
+        """All kinds that are listened to, and in which cluster: the one that is reconciled, owned ones, and others."""
+        sources = [(source.kind, source.cluster or self.cluster) for source in self._sources]
+        return (*sources, *((kind, self.cluster) for kind in self.owned))
 
     def owns(
         self,
@@ -173,7 +192,7 @@ class Controller(Generic[T]):
             return
         self._queue.shut_down()
         try:
-            async with asyncio.timeout(grace):
+            async with asyncio.timeout(None if math.isinf(grace) else grace):
                 await self._queue.drained()
         except TimeoutError:
             logger.warning("%s: what still runs after %g s is cancelled", self.name, grace)

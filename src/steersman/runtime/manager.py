@@ -27,6 +27,7 @@ from steersman.runtime.execution import Environment, Reconciler
 from steersman.runtime.hot_loop import HotLoopDetector
 from steersman.runtime.idempotent import Settled
 from steersman.runtime.metrics import RuntimeMetrics
+from steersman.runtime.permission import Permission
 from steersman.runtime.predicates import Predicate
 from steersman.runtime.rate_limiter import ExponentialBackoff
 from steersman.runtime.status import StatusMode
@@ -93,6 +94,7 @@ class Manager:
         self._sync_timeout = sync_timeout
         self._clusters = [self.cluster]
         self._controllers: list[Controller[Any]] = []
+        self._permissions: list[Permission] = []
         self._runnables: list[tuple[Runnable, bool]] = []
         self._servers: list[Runnable] = []
         self._checks: dict[str, dict[str, Check]] = {"live": {"ping": lambda: None}, "ready": {"caches": self._stale}}
@@ -110,6 +112,48 @@ class Manager:
     def client(self) -> Any:
         """The client of the main cluster, reading from its cache. Raises RuntimeError before the start."""
         return self.cluster.client
+
+    @property
+    def controllers(self) -> Sequence[Controller[Any]]:
+        """The controllers, in the order in which they were made."""
+        return tuple(self._controllers)
+
+    @property
+    def permitted(self) -> Sequence[Permission]:
+        """What `permissions` was told."""
+        return tuple(self._permissions)
+
+    @property
+    def grace(self) -> float:
+        """Seconds that running reconciles have to end when the manager stops."""
+        return self._grace
+
+    @property
+    def listens(self) -> Mapping[Literal["health", "metrics"], str]:
+        """The addresses of probes and metrics, as far as they are served."""
+        given: dict[Literal["health", "metrics"], str | None] = {
+            "health": self._health,
+            "metrics": self._metrics_address,
+        }
+        return {name: address for name, address in given.items() if address is not None}
+
+    def permissions(
+        self,
+        kind: Kind[Any],
+        *verbs: str,
+        subresource: str = "",
+        names: Sequence[str] = (),
+        namespace: str | None = None,
+    ) -> None:
+        """Say what the operator does beyond reading what its controllers watch, for `steersman generate rbac`.
+
+        `manager.permissions(CONFIG_MAP, "create", "update")`, as for `create_or_update`; `ctx.apply` needs "create" and
+        "patch". `names` and `namespace` narrow it. Raises ValueError without a verb. It changes nothing of what the
+        manager does.
+        """
+        if not verbs:
+            raise ValueError(f"a permission for {kind.api_kind().kind} needs verbs, such as 'create'")
+        self._permissions.append(Permission(kind.api_kind(), verbs, subresource, tuple(names), namespace))
 
     def configure(self, *, config: Config | None = None, health: str | None = None, metrics: str | None = None) -> None:
         """Put something in the place of what the manager was made with, before it starts; None leaves it."""

@@ -12,7 +12,7 @@ from steersman._util.tasks import end
 from steersman.apimachinery.errors import ApiError
 from steersman.client.client import Client
 from steersman.client.errors import ClientError
-from steersman.client.resources import Kind, Resource
+from steersman.client.resources import Kind, ResourceMapping
 from steersman.runtime.election import own_namespace
 from steersman.runtime.endpoints import parse_address
 from steersman.runtime.webhook.certificates import Certificates, SecretCertificates, Served
@@ -83,7 +83,17 @@ class WebhookSetup:
         if crd in self._conversions:
             raise ValueError(f"the conversions of {crd} are there already")
         hook = self._conversions[crd] = ConversionHook(f"convert.{crd}", conversions)
-        self.server.add(f"/convert-{crd.replace('.', '-')}", hook)
+        self.server.add(conversion_path(crd), hook)
+
+    @property
+    def declared(self) -> Sequence[Declared]:
+        """The webhooks of kinds."""
+        return tuple(self._declared)
+
+    @property
+    def converted(self) -> Sequence[str]:
+        """The names of the definitions whose objects are converted."""
+        return tuple(self._conversions)
 
     async def start(self, client: Client, name: str) -> None:
         """Raises CertificateError, ListenError, ApiError, ValueError."""
@@ -106,25 +116,13 @@ class WebhookSetup:
         await self.server.stop()
 
     async def _add(self, client: Client, declared: Declared) -> None:
-        resource: Resource = declared.kind.api_kind()
-        mapping = await client.mapper.mapping(resource)
-        group = resource.group or "core"
-        where = f"{group.replace('.', '-')}-{resource.version}-{resource.kind.lower()}"
-        full = f"{mapping.plural}.{group}"
-        for phase, verb, func in (
-            ("Mutating", "mutate", declared.mutate),
-            ("Validating", "validate", declared.judge),
-        ):
-            if func is None:
-                continue
-            hook_name, path = f"{verb}.{resource.version}.{full}", f"/{verb}-{where}"
-            make = MutatingHook if phase == "Mutating" else ValidatingHook
-            self.server.add(path, make(hook_name, declared.kind, func))
-            options = dict(declared.options)
-            if phase == "Mutating":
-                options["operations"] = [name for name in options["operations"] if name != "DELETE"]
-            chosen: Literal["Mutating", "Validating"] = "Mutating" if phase == "Mutating" else "Validating"
-            self._rules.append(AdmissionRule(chosen, hook_name, path, mapping, **options))
+        mapping = await client.mapper.mapping(declared.kind.api_kind())
+        for rule in rules_of(declared, mapping):
+            if rule.phase == "Mutating" and declared.mutate is not None:
+                self.server.add(rule.path, MutatingHook(rule.name, declared.kind, declared.mutate))
+            elif declared.judge is not None:
+                self.server.add(rule.path, ValidatingHook(rule.name, declared.kind, declared.judge))
+            self._rules.append(rule)
 
     def _reach(self, served: Served) -> Reach:
         options = self.options
@@ -137,7 +135,7 @@ class WebhookSetup:
     async def _register(self, client: Client, name: str, served: Served) -> None:
         reach = self._reach(served)
         objects = configurations(name, self._rules, reach)
-        objects += [conversion(crd, f"/convert-{crd.replace('.', '-')}", reach) for crd in self._conversions]
+        objects += [conversion(crd, conversion_path(crd), reach) for crd in self._conversions]
         await register(client, objects, name)
 
     def _renewed(self, client: Client, name: str, served: Served) -> None:
@@ -166,3 +164,29 @@ def declare(
     if validate is None and default is None:
         raise ValueError(f"a webhook for {kind.api_kind().kind} needs `validate` or `default`")
     return Declared(kind, validate, default, {"operations": list(operations), **options})
+
+
+def rules_of(declared: Declared, mapping: ResourceMapping) -> list[AdmissionRule]:
+    """What the API server is told of a declared webhook: of its mutating part, and of its validating one."""
+    group, _, version = mapping.api_version.rpartition("/")
+    group = group or "core"
+    where = f"{group.replace('.', '-')}-{version}-{mapping.kind.lower()}"
+    rules = []
+    phases: tuple[tuple[Literal["Mutating", "Validating"], str, Any], ...] = (
+        ("Mutating", "mutate", declared.mutate),
+        ("Validating", "validate", declared.judge),
+    )
+    for phase, verb, func in phases:
+        if func is None:
+            continue
+        options = dict(declared.options)
+        if phase == "Mutating":
+            options["operations"] = [name for name in options["operations"] if name != "DELETE"]
+        name = f"{verb}.{version}.{mapping.plural}.{group}"
+        rules.append(AdmissionRule(phase, name, f"/{verb}-{where}", mapping, **options))
+    return rules
+
+
+def conversion_path(crd: str) -> str:
+    """Where reviews of a definition's objects are answered."""
+    return f"/convert-{crd.replace('.', '-')}"
