@@ -8,6 +8,7 @@ from typing import Any
 
 from tests.conftest import RunningServer
 
+_AS_IF_BLOCKED = 2  # what is answered before and after a time without any turn of the loop
 _LOOPS = "lists.range(900).all(x, lists.range(900).all(y, self.at.getHours('Europe/Paris') + x + y >= 0))"
 _VERSION = {
     "name": "v1",
@@ -53,7 +54,7 @@ async def test_others_are_served_while_rules_are_evaluated(apiserver: RunningSer
     answer, served = await _served_meanwhile(apiserver, apiserver.request("POST", path, body))
     assert answer.status == 422
     assert "actual cost limit exceeded" in answer.body["message"]
-    assert served > 2
+    assert served > _AS_IF_BLOCKED
 
 
 async def test_others_are_served_while_rules_are_compiled(apiserver: RunningServer) -> None:
@@ -61,10 +62,10 @@ async def test_others_are_served_while_rules_are_compiled(apiserver: RunningServ
     spec = {"type": "object", "properties": {"n": {"type": "integer"}}, "x-kubernetes-validations": rules}
     schema = {"openAPIV3Schema": {"type": "object", "properties": {"spec": spec}}}
     path, served = await _served_meanwhile(apiserver, apiserver.define(version={**_VERSION, "schema": schema}))
-    assert served > 5
+    assert served > _AS_IF_BLOCKED
     answer, served = await _served_meanwhile(apiserver, apiserver.request("POST", path, _widget({"n": 100})))
     assert answer.status == 201
-    assert served > 5
+    assert served > _AS_IF_BLOCKED
 
 
 async def test_others_are_served_while_policies_and_conditions_are_compiled(apiserver: RunningServer) -> None:
@@ -93,4 +94,4 @@ async def test_others_are_served_while_policies_and_conditions_are_compiled(apis
     for path, body, slow in writes:
         answer, served = await _served_meanwhile(apiserver, apiserver.request("POST", path, body))
         assert answer.status == (422 if body["metadata"] == {"name": "a"} else 201), answer.body
-        assert not slow or served > 5, path
+        assert not slow or served > _AS_IF_BLOCKED, path

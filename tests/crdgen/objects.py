@@ -73,8 +73,13 @@ def _right(node: Mapping[str, Any], breaks: bool) -> some.SearchStrategy[Any]:
     if kind == "integer":
         return _integer(node, breaks)
     if kind == "number":
-        return some.integers(0, 1) | some.sampled_from([0.25, 0.5, 1.0]) if not breaks else some.floats(-2, 3)
+        return some.floats(-2, 3) if breaks else _number(node)
     return some.booleans() if kind == "boolean" else _SOLID
+
+
+def _number(node: Mapping[str, Any]) -> some.SearchStrategy[float]:
+    right: some.SearchStrategy[float] = some.sampled_from([0, 1, 0.25, 0.5, 1.0, node.get("minimum", 0)])
+    return right.filter(lambda number: number > 0) if node.get("exclusiveMinimum") else right
 
 
 def _integer(node: Mapping[str, Any], breaks: bool) -> some.SearchStrategy[int]:

@@ -52,6 +52,8 @@ def _decoded(body: bytes) -> Object:
     try:
         review = codec.decode(body)
     except codec.JsonError as error:
+        if body.lstrip().startswith(b"{"):
+            raise AnswerError(f"couldn't get version/kind; json parse error: {error}") from None
         try:
             review = yaml.decode(body)
         except yaml.YamlError:

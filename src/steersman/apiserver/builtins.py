@@ -196,7 +196,7 @@ class BuiltinRules:
 
 
 class _Versions:
-    """The versions of a built-in kind: all that are served, under any group."""
+    """The versions of a built-in kind in its own group: what was written in another, as Events, is nobody's there."""
 
     def __init__(self, kind: BuiltinKind) -> None:
         self._kind = kind
@@ -206,17 +206,17 @@ class _Versions:
         return None if kind is None else _type_view(kind)
 
     def convert(self, obj: Object, api_version: str) -> Object:
-        if api_version == self._kind.api_version:
-            return obj
+        present = obj.get("apiVersion") or self._kind.api_version
         kind = self._in(api_version)
-        if kind is None or obj["apiVersion"] == api_version:
+        if kind is None or present == api_version:
             return obj
-        own = kinds.builtin_kind(*split_api_version(obj["apiVersion"]), self._kind.kind)
+        own = kinds.builtin_kind(*split_api_version(present), self._kind.kind)
         return kind.strategy.from_storage(own.strategy.to_storage(obj))
 
     def _in(self, api_version: str) -> BuiltinKind | None:
         try:
-            return kinds.builtin_kind(*split_api_version(api_version), self._kind.kind)
+            group, version = split_api_version(api_version)
+            return kinds.builtin_kind(group, version, self._kind.kind) if group == self._kind.group else None
         except KeyError:
             return None
         except ValueError as error:

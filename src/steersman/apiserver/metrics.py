@@ -8,8 +8,8 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
-from steersman.apimachinery.request_info import RequestInfo
 from steersman._util.metric_types import CONTENT_TYPE, Counter, Gauge, Histogram, expose
+from steersman.apimachinery.request_info import RequestInfo
 
 _SECONDS = (0.05, 0.1, 0.2, 0.4, 0.6, 0.8, 1, 1.25, 1.5, 2, 3, 4, 5, 6, 8, 10, 15, 20, 30, 45, 60)
 _REQUEST_SECONDS = (0.005, 0.025, *_SECONDS)

@@ -68,7 +68,7 @@ class Registry:
         attributes = attributes_of("CREATE", scope, namespace, meta.get("name") or "", obj, None, ctx)
         await self.admission.admit(attributes)
         if attributes.patched:
-            _check_patched(attributes, ctx)
+            version = str(_checked_metadata(attributes, ctx).get("resourceVersion") or version)
         return attributes, version
 
     async def _store_new(
@@ -202,7 +202,7 @@ class Registry:
         await self.admission.admit(attributes)
         assert attributes.obj is not None
         if attributes.patched and facet is None:
-            _check_patched(attributes, ctx)
+            _checked_metadata(attributes, ctx)
         obj = attributes.obj = attributes.obj if facet is None else facet.merge(old, attributes.obj)
         given = obj["metadata"].get("resourceVersion")
         rest.check_resource_version(
@@ -286,12 +286,13 @@ def _unpruned(scope: ResourceScope, attributes: Attributes, ctx: WriteContext) -
     return attributes.patched or (ctx.applies and not scope.prunes_for_storage)
 
 
-def _check_patched(attributes: Attributes, ctx: WriteContext) -> None:
-    """What came back from outside is still of the request's namespace."""
+def _checked_metadata(attributes: Attributes, ctx: WriteContext) -> Object:
+    """The metadata of what came back from outside, once it is found to be still of the request's namespace."""
     assert attributes.obj is not None
-    meta = attributes.obj["metadata"]
+    meta: Object = attributes.obj["metadata"]
     ctx.warn(dedup_owner_references(meta, after_mutating_admission=True))
     rest.match_namespace(meta, attributes.namespace, namespaced=attributes.scope.namespaced)
+    return meta
 
 
 def _may_create(strategy: Strategy, ctx: WriteContext) -> bool:

@@ -197,8 +197,7 @@ class ResourceScope:
 
     def key(self, namespace: str, name: str) -> str:
         """An object's key in the cache. Raises BadRequest for a name that can stand in no path."""
-        if name in (".", "..") or "/" in name or "%" in name:
-            raise BadRequest(f"Name parameter invalid: {quote(name)}: {';'.join(path_segment_name(name))}")
+        check_name(name)
         return f"{namespace}/{name}" if self.namespaced else name
 
     async def settled(self, compute: Callable[[], T]) -> T:
@@ -207,6 +206,12 @@ class ResourceScope:
 
     def storage_key(self, key: str) -> bytes:
         return self.cache.prefix + key.encode()
+
+
+def check_name(name: str) -> None:
+    """Raises BadRequest for a name that can stand in no path."""
+    if name in (".", "..") or "/" in name or "%" in name:
+        raise BadRequest(f"Name parameter invalid: {quote(name)}: {';'.join(path_segment_name(name))}")
 
 
 @dataclass(frozen=True, slots=True)

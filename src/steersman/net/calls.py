@@ -196,6 +196,8 @@ def _worded(error: Exception, url: str) -> CallError:
         return CallError("EOF")
     if isinstance(error, aiohttp.ClientPayloadError):
         return CallError("unexpected EOF")
+    if isinstance(error, aiohttp.ClientResponseError):
+        return CallError("net/http: HTTP/1.x transport connection broken: malformed HTTP response")
     if isinstance(error, OSError) and error.errno == errno.ECONNRESET:
         return CallError("read: connection reset by peer")
     return CallError(str(error) or type(error).__name__)

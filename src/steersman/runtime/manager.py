@@ -62,8 +62,8 @@ class Manager:
     or an `Election` with all settings; without it, this process works alone. `health` and `metrics` are addresses such
     as "127.0.0.1:8081" (":8081" for all interfaces) of /healthz and /readyz, and of /metrics; without them nothing is
     served. `webhooks` says where webhooks are served, and how the API server is told. `grace` is how many seconds
-    running reconciles have to end when the manager stops (`math.inf`: all that they need); when leadership is lost, they
-    are cancelled at once. `sync_timeout` is within which time the caches must be complete at the start.
+    running reconciles have to end when the manager stops (`math.inf`: all that they need); when leadership is lost,
+    they are cancelled at once. `sync_timeout` is within which time the caches must be complete at the start.
     """
 
     def __init__(

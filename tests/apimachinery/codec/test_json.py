@@ -49,7 +49,7 @@ def test_floats_are_written_as_go_writes_them(value: object) -> None:
 
 def as_go(value: object) -> str:
     if isinstance(value, float):
-        return format_json_float(value)
+        return format_json_float(value) if value else "0"  # read again, -0 has no sign
     if isinstance(value, list):
         return f"[{','.join(map(as_go, value))}]"
     if isinstance(value, dict):

@@ -190,6 +190,11 @@ class _QuotaStatus(StatusStrategy):
 
 
 class LimitRangeStrategy(BuiltinStrategy):
+    def prepare_for_create(self, obj: Object) -> None:
+        super().prepare_for_create(obj)
+        if not obj["metadata"].get("name"):
+            obj["metadata"]["name"] = obj["metadata"]["uid"]  # upstream: another UUID
+
     def validate_content(self, obj: Object) -> list[FieldError]:
         errors: list[FieldError] = []
         seen: set[str] = set()

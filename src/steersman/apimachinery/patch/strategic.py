@@ -247,6 +247,15 @@ def _key(item: Any, merge_key: str) -> Any:
     return item[merge_key]
 
 
+def _find(key: Any, order: list[Any], merge_key: str) -> None:
+    """Looks for an item in a list; what is passed on the way must be a map."""
+    for position, item in enumerate(order):
+        if not isinstance(item, dict):
+            raise ApiError(f"value for key {position} is not a map")
+        if merge_key in item and element_order.same(item[merge_key], key):
+            return
+
+
 def _merge_in_order(out: Map, patch: Map, directive: str, schema: PatchSchema) -> None:
     """Merges the list that a $setElementOrder directive belongs to, and takes both out of the patch."""
     order = patch.pop(directive)
@@ -271,7 +280,7 @@ def _merge_in_order(out: Map, patch: Map, directive: str, schema: PatchSchema) -
         return
     if meta.merge_key:
         for item in merged:
-            _key(item, meta.merge_key)
+            _find(_key(item, meta.merge_key), order, meta.merge_key)
     _holds_maps(before or [], patched or [])
     out[name] = element_order.arrange(merged, order, order, stored_order, meta.merge_key)
     patch.pop(name, None)

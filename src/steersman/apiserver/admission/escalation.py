@@ -14,8 +14,9 @@ from steersman.apiserver.admission.chain import Attributes
 from steersman.apiserver.authz.attributes import Authorizer
 from steersman.apiserver.authz.escalation import escalation, may_bind, may_do_everything, may_escalate
 from steersman.apiserver.authz.policy_rules import Rule
-from steersman.apiserver.authz.rbac import GROUP, RbacAuthorizer
+from steersman.apiserver.authz.rbac import GROUP, ROLE_KINDS, RbacAuthorizer
 from steersman.apiserver.authz.waiting import settle
+from steersman.apiserver.scope import check_name
 from steersman.apiserver.strategy import Object
 
 _ROLES = frozenset({"roles", "clusterroles"})
@@ -37,7 +38,8 @@ class EscalationCheck:
         self._rbac = rbac
 
     async def admit(self, attributes: Attributes) -> None:
-        """Raises Forbidden for what would grant more than the user holds, NotFound for a role that is not there."""
+        """Raises Forbidden for what would grant more than the user holds, NotFound for a role that is not there, and
+        BadRequest for one that cannot be."""
         scope, obj = attributes.scope, attributes.obj
         if scope.group != GROUP or obj is None or may_do_everything(attributes.user):
             return
@@ -65,10 +67,15 @@ class EscalationCheck:
             return
         if reference.get("kind") == "Role" and not namespace:
             raise BadRequest("Namespace parameter required.")
+        name = reference.get("name") or ""
+        if reference.get("kind") in ROLE_KINDS:
+            if not name:
+                raise BadRequest("Name parameter required.")
+            check_name(name)
         try:
             rules = self._rbac.role_rules(reference, namespace)
         except NotFound:
-            raise not_found(GROUP, attributes.scope.resource, reference.get("name") or "") from None
+            raise not_found(GROUP, attributes.scope.resource, name) from None
         except ValueError as error:
             raise ApiError(str(error)) from None
         if why := self._lacking(attributes, rules):

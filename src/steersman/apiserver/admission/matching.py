@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any
 
+from steersman.api.admissionregistration.webhook_configuration import UNSEEN
 from steersman.apimachinery.errors import not_found
 from steersman.apimachinery.gvk import GroupVersionResource
 from steersman.apimachinery.selectors import LabelSelector
@@ -31,8 +32,10 @@ Equivalents = Callable[[ResourceScope], Iterable[ResourceScope]]
 
 
 def is_exempt(scope: ResourceScope) -> bool:
-    """What configures admission is never itself subject to what it configures, so it can always be repaired."""
-    return scope.group == "admissionregistration.k8s.io" and scope.resource in _EXEMPT
+    """What configures admission is never itself subject to what it configures, so it can always be repaired; and
+    nobody stands between a review and its answer."""
+    named = scope.group, scope.resource
+    return named in UNSEEN or (scope.group == "admissionregistration.k8s.io" and scope.resource in _EXEMPT)
 
 
 def rule_matches(rule: Mapping[str, Any], attributes: Attributes, resource: GroupVersionResource) -> bool:

@@ -27,22 +27,42 @@ async def evict(core: Core, scope: ResourceScope, x: Exchange) -> Answer:
     """Evict the Pod that the path names; 429 while its budget does not allow it."""
     choice = answers.accepted(x, frozenset(), scope)
     options = write_options(x.info, "CreateOptions")
-    eviction = await large.read(
-        x, other_kind.read, x, scope, rules.eviction_kind(), options.field_validation, also="policy/v1beta1"
-    )
-    meta, namespace, name = eviction["metadata"], x.info.namespace, x.info.name
-    deletion = delete_options(x.info, eviction.get("deleteOptions"))
-    dry_run = options.dry_run or deletion.dry_run
-    ctx = core.write_context(x, options.field_manager, dry_run=dry_run)
-    attributes = Attributes("CREATE", scope, namespace, name, eviction, None, x.user, dry_run, "eviction")
-    attributes.warn, attributes.annotate = ctx.warn, ctx.annotate
+    kind, namespace, name = rules.eviction_kind(), x.info.namespace, x.info.name
+    asked = await large.read(x, other_kind.read, x, scope, kind, options.field_validation, also="policy/v1beta1")
+    ctx = core.write_context(x, options.field_manager, dry_run=options.dry_run)
+    attributes = _attributes(scope, x, asked, ctx)
     await core.registry.admission.admit(attributes)
-    if meta.get("name") != name:
+    eviction = attributes.obj or asked
+    if eviction["metadata"].get("name") != name:
         raise BadRequest("name in URL does not match name in Eviction object")
+    deletion = delete_options(x.info, eviction.get("deleteOptions"))
+    if core.registry.admission.judges:
+        await core.registry.admission.validate(attributes)
+    ctx = replace(ctx, dry_run=options.dry_run or deletion.dry_run)
     if not await _evict_idle(core, scope, namespace, name, deletion, ctx):
         await _evict_guarded(core, scope, namespace, name, deletion, ctx)
     success = {"kind": "Status", "apiVersion": "v1", "metadata": {}, "status": "Success", "code": 201}
     return answers.value(201, choice, success)
+
+
+def _attributes(scope: ResourceScope, x: Exchange, eviction: Object, ctx: WriteContext) -> Attributes:
+    kind = rules.eviction_kind()
+    return Attributes(
+        "CREATE",
+        scope,
+        x.info.namespace,
+        x.info.name,
+        eviction,
+        None,
+        x.user,
+        ctx.dry_run,
+        "eviction",
+        kind=kind.gvk,
+        form=other_kind.rules(kind),
+        options={"kind": "CreateOptions", "apiVersion": "meta.k8s.io/v1", **ctx.options},
+        warn=ctx.warn,
+        annotate=ctx.annotate,
+    )
 
 
 async def _evict_idle(

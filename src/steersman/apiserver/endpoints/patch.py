@@ -27,7 +27,7 @@ from steersman.apiserver.core import Core
 from steersman.apiserver.endpoints import answers, bodies, large
 from steersman.apiserver.endpoints.apply import APPLY_PATCH
 from steersman.apiserver.endpoints.apply import apply as server_side_apply
-from steersman.apiserver.endpoints.patch_errors import unfit_result, unfit_strategic, unfit_text
+from steersman.apiserver.endpoints.patch_errors import unfit_patch, unfit_result, unfit_strategic, unfit_text
 from steersman.apiserver.exchange import Answer, Exchange
 from steersman.apiserver.scope import ResourceScope
 from steersman.apiserver.strategy import Object, Strategy
@@ -151,7 +151,7 @@ def patched(
     problems = duplicates + (strange if strategic_of is None else sorted(strange))
     if problems and level == "Strict":
         text = f"strict decoding error: {', '.join(problems)}"
-        raise unfit_result(changed, text)
+        raise unfit_result(changed, text) if strategic_of is None else unfit_patch(strategic_of, text)
     if level == "Warn":
         x.warnings.extend(text for text in problems if text not in x.warnings)
     strategy.default(obj)

@@ -32,7 +32,12 @@ def unfit_text(text: str, why: str) -> Invalid:
 
 def unfit_strategic(patch: Object, error: DecodeError) -> Invalid:
     """For strategic merge patches: the patch as Go prints it, and what the converter of trees says."""
-    return invalid("", "", "", [fe.invalid("patch", _printed(patch), conversion_error(error))])
+    return unfit_patch(patch, conversion_error(error))
+
+
+def unfit_patch(patch: Object, why: str) -> Invalid:
+    """The same, in other words."""
+    return invalid("", "", "", [fe.invalid("patch", _printed(patch), why)])
 
 
 def conversion_error(error: DecodeError) -> str:

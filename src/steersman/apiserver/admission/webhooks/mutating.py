@@ -9,12 +9,14 @@ import logging
 from dataclasses import dataclass, field
 
 from steersman._util.gotext import quote
+from steersman.api import review_answers as answers
 from steersman.api.admission import review as reviews
 from steersman.api.admission.review import Question, Verdict
 from steersman.api.review_answers import AnswerError
 from steersman.apimachinery.codec import json as codec
 from steersman.apimachinery.errors import ApiError, internal
 from steersman.apimachinery.field_errors import Struct, format_json
+from steersman.apimachinery.gvk import GroupVersionKind
 from steersman.apimachinery.patch import json_patch
 from steersman.apiserver.admission.chain import METADATA, REQUEST, Attributes
 from steersman.apiserver.admission.matching import is_exempt
@@ -85,7 +87,8 @@ class MutatingWebhooks:
         changed = False
         try:
             verdict = await self._asker.ask(hook, question, attributes, mutating=True)
-            patched = _patched(hook, question, verdict)
+            custom = attributes.scope.custom and attributes.kind is None
+            patched = _patched(hook, question, verdict, custom=custom)
         except CallFailed as error:
             if not hook.ignores_failures:
                 raise internal(str(error)) from None
@@ -123,8 +126,11 @@ class _Telling:
         return format_json(Struct(configuration=self.hook.configuration, webhook=self.hook.name, **facts))
 
 
-def _patched(hook: Hook, question: Question, verdict: Verdict) -> Object | None:
-    """What the webhook's patch makes of the object it was shown; None without a patch."""
+def _patched(hook: Hook, question: Question, verdict: Verdict, *, custom: bool) -> Object | None:
+    """What the webhook's patch makes of the object it was shown; None without a patch.
+
+    An object of a built-in kind need not say what it is.
+    """
     if not verdict.patch:
         return None
     try:
@@ -142,9 +148,28 @@ def _patched(hook: Hook, question: Question, verdict: Verdict) -> Object | None:
         patched = json_patch.apply(question.obj, operations)
     except ApiError as error:
         raise internal(str(error.__cause__ or error.message)) from None
+    if isinstance(patched, dict) and not custom:
+        patched = {"apiVersion": question.kind.api_version, "kind": question.kind.kind, **patched}
     if not isinstance(patched, dict) or not isinstance(patched.get("kind"), str) or not patched["kind"]:
         raise internal(f"Object 'Kind' is missing in '{codec.encode(patched).decode()}'")
+    _check_kind(patched, question.kind, custom=custom)
     return patched
+
+
+def _check_kind(patched: Object, shown: GroupVersionKind, *, custom: bool) -> None:
+    """Raises ApiError for a patch that made another kind of the object. That of a custom resource is judged later,
+    unless it is of another group."""
+    kind, api_version = patched["kind"], answers.text(patched.get("apiVersion"))
+    group, _, version = api_version.rpartition("/")
+    if custom:
+        if group != shown.group:
+            named = answers.gvk(api_version, kind)
+            raise ApiError(f"{named} is unstructured and is not suitable for converting to {quote(shown.api_version)}")
+    elif api_version != shown.api_version:
+        why = f"no kind {quote(kind)} is registered for version {quote(api_version)}"
+        raise internal(f'{why} in scheme "pkg/runtime/scheme.go:111"')
+    elif kind != shown.kind:
+        raise ApiError(f"converting ({version}.{kind}) to ({version}.{shown.kind}): unknown conversion")
 
 
 async def _put(patched: Object, scope: ResourceScope, attributes: Attributes) -> None:
