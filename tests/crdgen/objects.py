@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
+from functools import partial
 from typing import Any
 
 from hypothesis import strategies as some
@@ -93,7 +95,9 @@ def _integer(node: Mapping[str, Any], breaks: bool) -> some.SearchStrategy[int]:
 def _text(node: Mapping[str, Any], breaks: bool) -> some.SearchStrategy[str]:
     least, most = node.get("minLength", 0), node.get("maxLength", 8)
     if node.get("format") in _FORMATS:
-        right: some.SearchStrategy[str] = some.sampled_from(_FORMATS[node["format"]])
+        right: some.SearchStrategy[str] = some.sampled_from(_FORMATS[node["format"]]).filter(
+            partial(re.search, node.get("pattern", ""))
+        )
     elif node.get("pattern"):
         right = some.from_regex(node["pattern"]).filter(
             lambda text: least <= len(text) <= most and not text.endswith("\n")
