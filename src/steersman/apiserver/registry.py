@@ -67,8 +67,9 @@ class Registry:
             _own(meta, await scope.settled(lambda: scope.strategy.track(None, obj, ctx.writer, ctx.now)))
         attributes = attributes_of("CREATE", scope, namespace, meta.get("name") or "", obj, None, ctx)
         await self.admission.admit(attributes)
-        if attributes.patched:
-            version = str(_checked_metadata(attributes, ctx).get("resourceVersion") or version)
+        _check_metadata(attributes, ctx)
+        if attributes.patched and attributes.obj is not None:
+            version = str(attributes.obj["metadata"].get("resourceVersion") or version)
         return attributes, version
 
     async def _store_new(
@@ -201,8 +202,8 @@ class Registry:
         attributes = attributes_of("UPDATE", scope, namespace, name, obj, current, ctx, facet)
         await self.admission.admit(attributes)
         assert attributes.obj is not None
-        if attributes.patched and facet is None:
-            _checked_metadata(attributes, ctx)
+        if facet is None:
+            _check_metadata(attributes, ctx)
         obj = attributes.obj = attributes.obj if facet is None else facet.merge(old, attributes.obj)
         given = obj["metadata"].get("resourceVersion")
         rest.check_resource_version(
@@ -286,13 +287,16 @@ def _unpruned(scope: ResourceScope, attributes: Attributes, ctx: WriteContext) -
     return attributes.patched or (ctx.applies and not scope.prunes_for_storage)
 
 
-def _checked_metadata(attributes: Attributes, ctx: WriteContext) -> Object:
-    """The metadata of what came back from outside, once it is found to be still of the request's namespace."""
+def _check_metadata(attributes: Attributes, ctx: WriteContext) -> None:
+    """Owners that are named twice, by a patch or a webhook, go; what came from outside has the request's namespace.
+
+    Who owns the fields was found before: a patch that names an owner again has written it.
+    """
     assert attributes.obj is not None
     meta: Object = attributes.obj["metadata"]
     ctx.warn(dedup_owner_references(meta, after_mutating_admission=True))
-    rest.match_namespace(meta, attributes.namespace, namespaced=attributes.scope.namespaced)
-    return meta
+    if attributes.patched:
+        rest.match_namespace(meta, attributes.namespace, namespaced=attributes.scope.namespaced)
 
 
 def _may_create(strategy: Strategy, ctx: WriteContext) -> bool:

@@ -18,7 +18,6 @@ from steersman.apimachinery.codec import spelled
 from steersman.apimachinery.codec.negotiate import patch_type
 from steersman.apimachinery.errors import BadRequest, UnsupportedMediaType, invalid, not_found
 from steersman.apimachinery.go_values import DecodeError
-from steersman.apimachinery.meta import dedup_owner_references
 from steersman.apimachinery.options import WriteOptions, write_options
 from steersman.apimachinery.patch import json_patch, merge_patch, strategic
 from steersman.apimachinery.schema.embedded import SchemaDecodeError
@@ -157,7 +156,6 @@ def patched(
     strategy.default(obj)
     rest.match_namespace(obj["metadata"], x.info.namespace, namespaced=scope.namespaced)
     rest.match_name(obj["metadata"], x.info.name)
-    x.warnings += dedup_owner_references(obj["metadata"], after_mutating_admission=True)
     return obj
 
 

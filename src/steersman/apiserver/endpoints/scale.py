@@ -21,7 +21,7 @@ from steersman.apimachinery.apply import server_side
 from steersman.apimachinery.apply.managers import APPLY, Writer, track_update
 from steersman.apimachinery.apply.typed import TypeView, from_openapi
 from steersman.apimachinery.codec.negotiate import Accepted, content_type, patch_type
-from steersman.apimachinery.errors import ApiError, BadRequest, Invalid, internal, invalid, not_found
+from steersman.apimachinery.errors import ApiError, BadRequest, internal, invalid, not_found
 from steersman.apimachinery.gvk import GroupVersionKind
 from steersman.apimachinery.options import WriteOptions, write_options
 from steersman.apiserver import rest
@@ -283,22 +283,13 @@ def _with_scale(scope: ResourceScope, old: Object, proposed: Any, mapping: Scale
         raise BadRequest(f"the spec replicas field {path} cannot be empty")
     if isinstance(replicas, bool) or not isinstance(replicas, int) or abs(replicas) > _MAX_INT32:
         raise BadRequest("json: cannot unmarshal into Go struct field ScaleSpec.spec.replicas of type int32")
-    if replicas < 0:
-        raise _negative(scope, mapping, replicas, name)
+    if replicas < 0 and not scope.custom:  # a custom resource is judged whole, by its own field
+        error = fe.invalid("spec.replicas", replicas, "must be greater than or equal to 0")
+        raise invalid("autoscaling", "Scale", name, [error])
     obj = put(old, mapping.spec_replicas, replicas)
     version = meta.get("resourceVersion")
     obj["metadata"] = {**old["metadata"], "resourceVersion": version or old["metadata"]["resourceVersion"]}
     return obj
-
-
-def _negative(scope: ResourceScope, mapping: ScaleMapping, replicas: int, name: str) -> Invalid:
-    """A custom resource names itself and its own field; the others name the Scale."""
-    if scope.custom:
-        field = "." + ".".join(mapping.spec_replicas)
-        error = fe.invalid(field, replicas, "should be a non-negative integer")
-        return invalid(scope.group, scope.kind, name, [error])
-    error = fe.invalid("spec.replicas", replicas, "must be greater than or equal to 0")
-    return invalid("autoscaling", "Scale", name, [error])
 
 
 def put(obj: Object, path: tuple[str, ...], value: Any) -> Object:
