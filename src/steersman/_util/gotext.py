@@ -19,15 +19,15 @@ ESCAPES = {
 
 
 def quote(text: str) -> str:
-    """Text in double quotes as Go's %q prints it."""
+    """Text in double quotes as Go's %q prints it. A byte that is no UTF-8 is a lone surrogate (surrogateescape)."""
     out = ['"']
     for ch in text:
         if ch in ESCAPES:
             out.append(ESCAPES[ch])
         elif ch.isprintable():
             out.append(ch)
-        elif ord(ch) < 0x80:
-            out.append(f"\\x{ord(ch):02x}")
+        elif ord(ch) < 0x80 or 0xDC80 <= ord(ch) <= 0xDCFF:
+            out.append(f"\\x{ord(ch) & 0xFF:02x}")
         elif ord(ch) < 0x10000:
             out.append(f"\\u{ord(ch):04x}")
         else:

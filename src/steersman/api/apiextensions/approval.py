@@ -10,7 +10,7 @@ from enum import Enum
 from typing import Any
 
 from steersman._util.gotext import quote
-from steersman.apimachinery.schema.urls import is_request_uri, parse_url
+from steersman.apimachinery.schema.urls import UrlError, parse_request_uri
 
 ANNOTATION = "api-approved.kubernetes.io"
 _SEE = "see https://github.com/kubernetes/enhancements/pull/1111"
@@ -38,9 +38,15 @@ def approval_state(crd: Mapping[str, Any]) -> tuple[Approval, str]:
         return Approval.MISSING, f"protected groups must have approval annotation {quote(ANNOTATION)}, {_SEE}"
     if text.startswith("unapproved"):
         return Approval.BYPASSED, f"not approved: {quote(text)}"
-    if is_request_uri(text):
-        url = parse_url(text)
-        if url.scheme and url.host:
-            return Approval.APPROVED, f"approved in {text}"
+    if _is_address(text):
+        return Approval.APPROVED, f"approved in {text}"
     wanted = 'with either a URL or a reason starting with "unapproved"'
     return Approval.INVALID, f"protected groups must have approval annotation {quote(ANNOTATION)} {wanted}, {_SEE}"
+
+
+def _is_address(text: str) -> bool:
+    try:
+        url = parse_request_uri(text)
+    except UrlError:
+        return False
+    return bool(url.scheme and url.host)

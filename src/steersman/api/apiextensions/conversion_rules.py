@@ -11,6 +11,7 @@ import binascii
 import re
 from collections.abc import Mapping, Sequence
 from typing import Any
+from urllib.parse import unquote
 
 from steersman.apimachinery import field_errors as fe
 from steersman.apimachinery import names
@@ -95,7 +96,7 @@ def url_errors(text: str, path: str) -> list[FieldError]:
     if url.user is not None:
         errors.append(fe.invalid(path, url.user, "user information is not permitted in the URL"))
     if url.fragment:
-        errors.append(fe.invalid(path, url.fragment, "fragments are not permitted in the URL"))
+        errors.append(fe.invalid(path, unquote(url.fragment), "fragments are not permitted in the URL"))
     if url.query:
         errors.append(fe.invalid(path, url.query, "query parameters are not permitted in the URL"))
     return errors

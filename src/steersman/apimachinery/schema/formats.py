@@ -17,7 +17,7 @@ from collections.abc import Callable
 import re2
 
 from steersman.apimachinery.schema.email import is_email
-from steersman.apimachinery.schema.urls import is_request_uri
+from steersman.apimachinery.schema.urls import UrlError, parse_request_uri
 
 Check = Callable[[str], bool]
 
@@ -66,6 +66,14 @@ def _host_class(char: str) -> str:
     if category[0] == "L":
         return "a"
     return "1" if category[0] == "S" or char in "0123456789" else " "
+
+
+def _is_uri(text: str) -> bool:
+    try:
+        parse_request_uri(text)
+    except UrlError:
+        return False
+    return True
 
 
 def _is_hostname(text: str) -> bool:
@@ -170,7 +178,7 @@ _short_name = _matches(_NAME)
 _long_name = _matches(rf"{_NAME}(\.{_NAME})*")
 _CHECKS: dict[str, Check] = {
     "bsonobjectid": _matches("[0-9a-fA-F]{24}"),
-    "uri": is_request_uri,
+    "uri": _is_uri,
     "email": is_email,
     "hostname": _is_hostname,
     "ipv4": _is_ipv4,

@@ -16,7 +16,7 @@ from steersman.apimachinery import field_errors as fe
 from steersman.apimachinery.field_errors import FieldError, Struct
 from steersman.apimachinery.go_types import TypeTable
 from steersman.apimachinery.meta import domain_prefixed_path
-from steersman.apimachinery.schema.cel.library.go_urls import UrlError, parse_url
+from steersman.apimachinery.schema.urls import UrlError, parse_url
 from steersman.apiserver.authn.jwt_settings import JwtSettings, Rule, Source
 from steersman.apiserver.config_files import ConfigFileError, decode_config
 

@@ -12,9 +12,9 @@ from functools import partial
 from steersman.apimachinery import names
 from steersman.apimachinery.schema.cel import types as t
 from steersman.apimachinery.schema.cel.library import Function
-from steersman.apimachinery.schema.cel.library.go_urls import UrlError, parse_request_uri
 from steersman.apimachinery.schema.cel.values import NONE, Opaque, Optional
 from steersman.apimachinery.schema.formats import string_format
+from steersman.apimachinery.schema.urls import UrlError, parse_request_uri
 
 _UUID_SIZE, _DATE_TIME_SIZE, _URI_SIZE, _BASE64_SIZE = 70, 71, 1103, 84
 """Lengths of upstream's patterns, by which it reckons cost."""

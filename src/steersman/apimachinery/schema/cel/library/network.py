@@ -11,12 +11,12 @@ from typing import Any
 from urllib.parse import unquote_to_bytes
 
 from steersman._util.gotext import quote
+from steersman.apimachinery.schema.addresses import AddressError, parse_address, parse_prefix
 from steersman.apimachinery.schema.cel import types as t
 from steersman.apimachinery.schema.cel.errors import CelError, no_such_overload
 from steersman.apimachinery.schema.cel.library import Function
-from steersman.apimachinery.schema.cel.library.addresses import AddressError, parse_address, parse_prefix
-from steersman.apimachinery.schema.cel.library.go_urls import GoUrl, UrlError, parse_request_uri, parse_url
 from steersman.apimachinery.schema.cel.values import Opaque
+from steersman.apimachinery.schema.urls import GoUrl, UrlError, parse_request_uri, parse_url
 
 Address = ipaddress.IPv4Address | ipaddress.IPv6Address
 
