@@ -11,7 +11,7 @@ import logging
 import math
 from collections.abc import Callable, Hashable, Iterable, Sequence
 from functools import partial
-from typing import Any, Generic, Self, TypeVar
+from typing import Any, Generic, NamedTuple, Self, TypeVar
 
 from steersman._util.tasks import end
 from steersman.client.resources import Kind, Resource
@@ -31,6 +31,14 @@ T = TypeVar("T")
 logger = logging.getLogger("steersman.runtime")
 
 DEFAULT_CONCURRENCY = 10
+
+
+class Watched(NamedTuple):
+    """A kind that is listened to, in a cluster, as a whole or for its metadata only."""
+
+    kind: Kind[Any]
+    cluster: Cluster
+    metadata_only: bool
 
 
 class Controller(Generic[T]):
@@ -60,6 +68,8 @@ class Controller(Generic[T]):
         self.cluster = cluster
         self.status: StatusMode = status
         """How the status of what is reconciled is written."""
+        self.reconciler = reconcile
+        """What is called for each request."""
         self._kind = kind
         self._concurrency = concurrency
         self._limiter = rate_limiter
@@ -90,10 +100,11 @@ class Controller(Generic[T]):
         return tuple(kind for kind, *_ in self._owned)
 
     @property
-    def watched(self) -> Sequence[tuple[Kind[Any], Cluster]]:
-        """All kinds that are listened to, and in which cluster: the one that is reconciled, owned ones, and others."""
-        sources = [(source.kind, source.cluster or self.cluster) for source in self._sources]
-        return (*sources, *((kind, self.cluster) for kind in self.owned))
+    def watched(self) -> Sequence[Watched]:
+        """All that is listened to: the kind that is reconciled, owned ones, and others."""
+        sources = [Watched(each.kind, each.cluster or self.cluster, each.metadata_only) for each in self._sources]
+        owned = [Watched(kind, self.cluster, metadata_only) for kind, _, _, metadata_only in self._owned]
+        return (*sources, *owned)
 
     def owns(
         self,

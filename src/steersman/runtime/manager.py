@@ -155,12 +155,31 @@ class Manager:
             raise ValueError(f"a permission for {kind.api_kind().kind} needs verbs, such as 'create'")
         self._permissions.append(Permission(kind.api_kind(), verbs, subresource, tuple(names), namespace))
 
-    def configure(self, *, config: Config | None = None, health: str | None = None, metrics: str | None = None) -> None:
-        """Put something in the place of what the manager was made with, before it starts; None leaves it."""
+    def configure(
+        self,
+        *,
+        config: Config | None = None,
+        health: str | None = None,
+        metrics: str | None = None,
+        webhooks: str | None = None,
+        webhook_service: str | None = None,
+    ) -> None:
+        """Put something in the place of what the manager was made with, before it starts; None leaves it.
+
+        `webhooks` is the address where they are served, `webhook_service` NAMESPACE/NAME of the Service by which the
+        API server reaches them. Raises ValueError for what is no such thing.
+        """
         if config is not None:
             self.cluster.config = config
         self._health = health or self._health
         self._metrics_address = metrics or self._metrics_address
+        if webhooks or webhook_service:
+            from steersman.runtime.webhook.setup import Webhooks
+
+            options = (self._webhook_options or Webhooks()).placed(webhooks, webhook_service)
+            self._webhook_options = options
+            if self._webhooks is not None:
+                self._webhooks.options = options
 
     def controller(
         self,
@@ -215,7 +234,8 @@ class Manager:
         from steersman.runtime.webhook.setup import Webhooks, WebhookSetup
 
         if self._webhooks is None:
-            self._webhooks = WebhookSetup(self._webhook_options or Webhooks())
+            setup = self._webhooks = WebhookSetup(self._webhook_options or Webhooks())
+            self.add_ready_check("webhooks", lambda: None if setup.server.is_serving else "they are not served yet")
         return self._webhooks
 
     def webhook(

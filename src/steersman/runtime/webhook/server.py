@@ -60,6 +60,11 @@ class WebhookServer:
         self._hooks[path] = hook
 
     @property
+    def is_serving(self) -> bool:
+        """Whether reviews are answered."""
+        return self._server is not None
+
+    @property
     def port(self) -> int:
         """Raises RuntimeError before the start."""
         if self._server is None:

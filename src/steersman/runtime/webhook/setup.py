@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import logging
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any, Literal
 
 from steersman._util.tasks import end
@@ -52,6 +52,19 @@ class Webhooks:
             return [self.url.removeprefix("https://").rsplit(":", 1)[0].strip("[]")]
         host = parse_address(self.address)[0]
         return [host, *(["localhost"] if host == "127.0.0.1" else [])]
+
+    def placed(self, address: str | None, service: str | None) -> Webhooks:
+        """The same at another address, or reached by another Service (NAMESPACE/NAME); None leaves it.
+
+        Raises ValueError for a text that names no Service.
+        """
+        options = replace(self, address=address or self.address)
+        if not service:
+            return options
+        namespace, _, name = service.partition("/")
+        if not namespace or not name or "/" in name:
+            raise ValueError(f"{service!r} names no Service: write it as NAMESPACE/NAME")
+        return replace(options, service=(namespace, name))
 
 
 @dataclass(slots=True)
