@@ -72,17 +72,19 @@ class HttpTransport:
         timeout: float | None = None,
     ) -> RawResponse:
         """See `Transport.request`."""
-        async with self._lease() as session:
-            try:
-                async with asyncio.timeout(timeout):
-                    response = await self._open(session, method, path, query, headers, body)
-                    try:
-                        data = await response.read()
-                    finally:
-                        _finish(response)
-            except Exception as error:
-                _raise(error, f"{method} {path}", timeout)
-            return RawResponse(response.status, tuple(response.headers.items()), data)
+        pool = await self._lease()
+        try:
+            async with asyncio.timeout(timeout):
+                response = await self._open(pool.session, method, path, query, headers, body)
+                try:
+                    data = await response.read()
+                finally:
+                    _finish(response)
+        except Exception as error:
+            _raise(error, f"{method} {path}", timeout)
+        finally:
+            await self._give_back(pool)
+        return RawResponse(response.status, tuple(response.headers.items()), data)
 
     @asynccontextmanager
     async def stream(
@@ -96,16 +98,19 @@ class HttpTransport:
     ) -> AsyncIterator[RawStream]:
         """See `Transport.stream`."""
         what = f"{method} {path}"
-        async with self._lease() as session:
+        pool = await self._lease()
+        try:
             try:
                 async with asyncio.timeout(timeout):
-                    response = await self._open(session, method, path, query, headers, body)
+                    response = await self._open(pool.session, method, path, query, headers, body)
             except Exception as error:
                 _raise(error, what, timeout)
             try:
                 yield RawStream(response.status, tuple(response.headers.items()), _chunks(response, what))
             finally:
                 _finish(response)
+        finally:
+            await self._give_back(pool)
 
     async def close(self) -> None:
         """Close all connections, also those of streams that are still open."""
@@ -137,8 +142,8 @@ class HttpTransport:
             middlewares=(_once,),
         )
 
-    @asynccontextmanager
-    async def _lease(self) -> AsyncIterator[aiohttp.ClientSession]:
+    async def _lease(self) -> _Pool:
+        """The pool for a request; it is to be given back."""
         certificate = await self._config.credentials.certificate() if self._secure else None
         if self._closed:
             raise ConnectError("the client is closed")
@@ -147,10 +152,11 @@ class HttpTransport:
         pool = self._pool
         assert pool is not None
         pool.users += 1
-        try:
-            yield pool.session
-        finally:
-            pool.users -= 1
+        return pool
+
+    async def _give_back(self, pool: _Pool) -> None:
+        pool.users -= 1
+        if pool.retired:
             await self._drop_unused(pool)
 
     async def _replace(self, certificate: Certificate | None) -> None:
@@ -180,7 +186,6 @@ class HttpTransport:
             timeout=aiohttp.ClientTimeout(total=None, connect=None, sock_connect=CONNECT_TIMEOUT),
             cookie_jar=aiohttp.DummyCookieJar(),
             headers={"Accept-Encoding": "identity" if self._config.disable_compression else "gzip"},
-            skip_auto_headers=("User-Agent", "Content-Type", "Accept"),
             read_bufsize=2**18,
         )
 

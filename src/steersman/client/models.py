@@ -148,11 +148,13 @@ class KubernetesObject(Model):
     _origin: Origin = PrivateAttr(default_factory=Origin)
     _read: bytes | None = PrivateAttr(None)
 
-    def model_post_init(self, context: Any, /) -> None:
+    @model_validator(mode="after")
+    def _named(self) -> Self:
         resource = type(self).api_resource
         if resource is not None:
             self.api_version = self.api_version or resource.api_version
             self.kind = self.kind or resource.kind
+        return self
 
     @classmethod
     def api_kind(cls) -> Resource:
@@ -213,18 +215,19 @@ class CustomResource(KubernetesObject, Generic[Spec, Status]):
     spec: Spec
     status: Status = cast("Any", None)
 
-    def model_post_init(self, context: Any, /) -> None:
-        super().model_post_init(context)
+    @model_validator(mode="after")
+    def _with_status(self) -> Self:
         if self.status is not None:
-            return
+            return self
         model = type(self).model_fields["status"].annotation
         if isinstance(model, type) and issubclass(model, BaseModel):
             if any(field.is_required() for field in model.model_fields.values()):
-                return
+                return self
             empty = model()
             self.status = cast("Status", empty)
             self.model_fields_set.discard("status")
             self._origin.add(empty, {})
+        return self
 
 
 def custom_resource(

@@ -103,4 +103,4 @@ def _segment(name: str) -> str:
         raise ValueError("resource name may not be empty")
     if name in (".", "..") or "/" in name or "%" in name:
         raise ValueError(f"invalid resource name {name!r}: it may not be '.' or '..', nor contain '/' or '%'")
-    return quote(name, safe="")
+    return name if name.isascii() and name.replace("-", "").replace(".", "").isalnum() else quote(name, safe="")

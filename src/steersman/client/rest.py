@@ -9,6 +9,7 @@ import asyncio
 import logging
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterable
 from contextlib import AsyncExitStack, asynccontextmanager
+from functools import lru_cache
 from typing import Any, TypeVar
 from urllib.parse import quote, urlencode
 
@@ -170,4 +171,9 @@ def error_of(response: RawResponse) -> ApiError:
 
 
 def encode_query(query: Query) -> str:
-    return urlencode(list(query), quote_via=quote, safe="")
+    return _encoded(tuple(query))
+
+
+@lru_cache(maxsize=256)
+def _encoded(query: tuple[tuple[str, str], ...]) -> str:
+    return urlencode(query, quote_via=quote, safe="")

@@ -27,6 +27,7 @@ class RestMapper:
         """`get` fetches the JSON at a path."""
         self._get = get
         self._known: dict[str, list[Mapping[str, Any]]] = {}
+        self._found: dict[Resource, ResourceMapping] = {}
         self._locks: dict[str, asyncio.Lock] = {}
 
     async def mapping(self, resource: Resource) -> ResourceMapping:
@@ -39,7 +40,10 @@ class RestMapper:
         """As `mapping`, but asks nobody: None for a kind that was not asked about yet, or is not served."""
         if resource.plural is not None and resource.namespaced is not None:
             return ResourceMapping(resource.api_version, resource.kind, resource.plural, resource.namespaced)
-        return _find(self._known.get(resource.api_version, []), resource)
+        found = self._found.get(resource)
+        if found is None and (found := _find(self._known.get(resource.api_version, []), resource)):
+            self._found[resource] = found
+        return found
 
     async def at(self, resource: Resource, send: Callable[[ResourceMapping], Awaitable[T]]) -> T:
         """What `send` gives for the kind's mapping; once more if the path turns out to be of the past.
@@ -81,11 +85,13 @@ class RestMapper:
             answer = await self._get(f"{root}/{api_version}")
         except NotFound:
             self._known.pop(api_version, None)
+            self._found.clear()
             return []
         resources = answer.get("resources") if isinstance(answer, dict) else None
         if not isinstance(resources, list):
             raise DecodeError(f"{root}/{api_version}: the answer is not an APIResourceList")
         self._known[api_version] = resources
+        self._found.clear()
         return resources
 
 

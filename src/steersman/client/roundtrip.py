@@ -31,7 +31,7 @@ class Origin:
     def read(self, model: BaseModel, raw: Mapping[str, Any]) -> None:
         """Remember that `model`, the whole object, was made from `raw`."""
         self._root = raw
-        for _, field_value, raw_value in _fields(model, raw):
+        for field_value, raw_value in _deep_fields(model, raw):
             self._walk(field_value, raw_value)
 
     def add(self, model: BaseModel, raw: Mapping[str, Any]) -> None:
@@ -50,7 +50,7 @@ class Origin:
     def _walk(self, value: Any, raw: Any) -> None:
         if isinstance(value, BaseModel) and isinstance(raw, Mapping):
             self._records.append((value, raw))
-            for _, field_value, raw_value in _fields(value, raw):
+            for field_value, raw_value in _deep_fields(value, raw):
                 self._walk(field_value, raw_value)
         elif isinstance(value, (list, tuple)) and isinstance(raw, list) and len(value) == len(raw):
             for item, raw_item in zip(value, raw, strict=True):
@@ -173,14 +173,15 @@ class _Shape:
 
     def __init__(self, cls: type[BaseModel]) -> None:
         self.keeps_extra = cls.model_config.get("extra") == "allow"
-        self.read: list[tuple[str, list[str]]] = []
+        self.deep: list[tuple[str, list[str]]] = []
         self.written: list[tuple[str, str, bool, Callable[[], Any]]] = []
         self.known: set[str] = set()
         for name, field in cls.model_fields.items():
-            keys = list(_read_keys(name, field))
-            self.read.append((name, keys))
+            keys, plain = list(_read_keys(name, field)), _is_plain(field.annotation, field.metadata)
+            if not plain:
+                self.deep.append((name, keys))
             key = field.serialization_alias or field.alias or name
-            self.written.append((key, name, _is_plain(field.annotation, field.metadata), _default(field)))
+            self.written.append((key, name, plain, _default(field)))
             self.known.update(keys, (key,))
 
     def key_of(self, name: str) -> str:
@@ -203,10 +204,10 @@ def _read_keys(name: str, field: FieldInfo) -> Iterator[str]:
             yield choice
 
 
-def _fields(model: BaseModel, raw: Mapping[str, Any]) -> Iterator[tuple[str, Any, Any]]:
-    """(name, value, JSON) of each field that the JSON has."""
-    for name, keys in _shape(type(model)).read:
+def _deep_fields(model: BaseModel, raw: Mapping[str, Any]) -> Iterator[tuple[Any, Any]]:
+    """(value, JSON) of each field that the JSON has, and that may hold models."""
+    for name, keys in _shape(type(model)).deep:
         for key in keys:
             if key in raw:
-                yield name, getattr(model, name), raw[key]
+                yield getattr(model, name), raw[key]
                 break

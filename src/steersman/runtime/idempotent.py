@@ -10,7 +10,7 @@ from __future__ import annotations
 import hashlib
 import inspect
 from collections import OrderedDict
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import Awaitable, Callable
 from typing import Any, Generic, Literal, NamedTuple, TypeVar
 
 import orjson
@@ -167,7 +167,7 @@ async def _changed(kind: Kind[O], raw: Object, change: Change[O]) -> Object:
 
 def overlay(present: Any, wanted: Any) -> Any:
     """`wanted` laid over `present`: mappings key by key, lists of named items item by item."""
-    if isinstance(present, Mapping) and isinstance(wanted, Mapping):
+    if isinstance(present, dict) and isinstance(wanted, dict):
         return {**present, **{key: overlay(present.get(key), value) for key, value in wanted.items()}}
     if isinstance(present, list) and isinstance(wanted, list):
         return _overlay_list(present, wanted)
