@@ -68,7 +68,7 @@ class Interleaving:
         if status >= 300 or "dryRun" in ask.query:
             return
         if _changed(answers[0]):
-            self.raw = self.kind.custom and stores_raw(ask)
+            self.raw = stores_raw(ask, custom=self.kind.custom)
         if ask.method == "DELETE" or ask.path.endswith("/scale"):
             await self.look(ask)
         else:

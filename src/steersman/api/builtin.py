@@ -224,7 +224,7 @@ class BuiltinStrategy(Strategy):
         self._name_rule = names.name_is_dns_label if key in _DNS_LABEL_NAMES else names.name_is_dns_subdomain
         self._any_finalizer = kind.group in _ANY_FINALIZER_GROUPS
         self._repeats_errors = kind.group in _REPEATED_ERRORS_GROUPS
-        self._fill = defaults.filler(kind.type)
+        self._fill, self._drop = defaults.filler(kind.type), defaults.dropper(kind.type)
 
     def name_validator(self, name: str, prefix: bool) -> list[str]:
         return self._name_rule(name, prefix)
@@ -232,6 +232,18 @@ class BuiltinStrategy(Strategy):
     def default(self, obj: Object) -> None:
         if self._fill is not None and (filled := self._fill(obj)) is not obj:
             obj.update(filled)
+
+    def before_create(self, obj: Object) -> list[FieldError]:
+        self._drop_gated(obj)
+        return super().before_create(obj)
+
+    def before_update(self, new: Object, old: Object) -> list[FieldError]:
+        self._drop_gated(new)
+        return super().before_update(new, old)
+
+    def _drop_gated(self, obj: Object) -> None:
+        if self._drop is not None and (kept := self._drop(obj)) is not obj:
+            obj.update(kept)
 
     def validate_create(self, obj: Object) -> list[FieldError]:
         return [*self.validate_meta(obj), *self.validate_content(obj)]

@@ -9,8 +9,10 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 from steersman.api.image_names import image_tag
+from steersman.apimachinery import quantity
 
 Object = dict[str, Any]
+RESOURCE_LIST = "api/core/v1.ResourceList"
 RBAC_GROUP = "rbac.authorization.k8s.io"
 _MAX_INT32 = 2**31 - 1
 _SCALE_UP = [
@@ -198,6 +200,26 @@ def _pod_status(obj: Object) -> Object:
     return obj
 
 
+def _node_spec(obj: Object) -> Object:
+    """podCIDR and the first of podCIDRs are one network; podCIDR wins."""
+    network, networks = obj.get("podCIDR"), obj.get("podCIDRs")
+    if network and (not networks or networks[0] != network):
+        return {**obj, "podCIDRs": [network]}
+    return {**obj, "podCIDR": networks[0]} if networks and not network else obj
+
+
+def _resource_list(amounts: Object) -> Object:
+    """No amount is finer than a thousandth; they are rounded up."""
+    fine = [name for name, amount in amounts.items() if amount[-1:] in ("n", "u") or "e-" in amount]
+    if not fine:
+        return amounts
+    parsed = {name: quantity.parse(amounts[name]) for name in fine}
+    rounded = {
+        name: str(quantity.Quantity(amount.rounded_up(-3), -3, amount.format)) for name, amount in parsed.items()
+    }
+    return {**amounts, **rounded}
+
+
 def _node_status(obj: Object) -> Object:
     if obj.get("allocatable") is None and obj.get("capacity") is not None:
         return {**obj, "allocatable": obj["capacity"]}
@@ -224,12 +246,14 @@ RULES: Mapping[str, Callable[[Object], Object]] = {
     "api/core/v1.ImageVolumeSource": _image_volume,
     "api/core/v1.LimitRangeItem": _limit_range_item,
     "api/core/v1.LoadBalancerIngress": _load_balancer_ingress,
+    "api/core/v1.NodeSpec": _node_spec,
     "api/core/v1.NodeStatus": _node_status,
     "api/core/v1.PersistentVolume": _persistent_volume,
     "api/core/v1.Pod": _pod,
     "api/core/v1.PodSpec": _pod_spec,
     "api/core/v1.PodStatus": _pod_status,
     "api/core/v1.ReplicationController": _replication_controller,
+    RESOURCE_LIST: _resource_list,
     "api/core/v1.ServicePort": _service_port,
     "api/core/v1.ServiceSpec": _service,
     "api/core/v1.Volume": _volume,

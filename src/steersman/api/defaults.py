@@ -11,16 +11,17 @@ from collections.abc import Callable, Mapping
 from functools import cache
 from typing import Any
 
-from steersman.api import _data
-from steersman.api.default_rules import RULES
+from steersman.api import _data, gated_fields
+from steersman.api.default_rules import RESOURCE_LIST, RULES
 from steersman.apimachinery.go_types import OMIT_EMPTY, OMIT_NULL
 
 Object = dict[str, Any]
 Fill = Callable[[Any], Any]
+_CORE = "api/core/v1."
 
 
 class StructFiller:
-    """Fills in values of one struct type, and everything below them."""
+    """Fills in values of one struct type, or of one map type that has a rule, and everything below them."""
 
     def __init__(self) -> None:
         self.own: list[tuple[str, Any, Any]] = []
@@ -58,16 +59,34 @@ def filler(type_name: str) -> Fill | None:
     return _fillers().get(type_name)
 
 
+def dropper(type_name: str) -> Fill | None:
+    """What takes the fields that no gate lets in out of objects of a type; None for a type without such."""
+    return _droppers().get(type_name)
+
+
 @cache
 def _fillers() -> Mapping[str, Fill]:
-    types, table = _data.type_table().types, _data.load("defaults")
-    wanted = _with_defaults(types, set(table) | set(RULES))
-    structs = {name: StructFiller() for name in wanted if isinstance(types[name], list)}
+    return _walkers(_data.load("defaults"), RULES)
+
+
+@cache
+def _droppers() -> Mapping[str, Fill]:
+    return _walkers({}, gated_fields.RULES)
+
+
+def _walkers(table: Mapping[str, Object], rules: Mapping[str, Callable[[Object], Object]]) -> Mapping[str, Fill]:
+    types = _data.type_table().types
+    wanted = _with_defaults(types, set(table) | set(rules))
+    structs = {name: StructFiller() for name in wanted if isinstance(types[name], list) or name in rules}
     for name, struct in structs.items():
+        struct.rule = rules.get(name)
+        if not isinstance(types[name], list):
+            continue
         fields = {field[0]: field for field in types[name]}
         struct.own = [(key, value, _blank(*fields[key][1:3])) for key, value in table.get(name, {}).items()]
-        struct.rule = RULES.get(name)
         for key, _, expression, *_ in types[name]:
+            if expression == RESOURCE_LIST and not name.startswith(_CORE):
+                continue  # upstream's defaults of other groups leave these alone
             if (fill := _of_expression(expression, structs)) is not None:
                 struct.children.append((key, fill))
     return {name: struct.fill for name, struct in structs.items()}

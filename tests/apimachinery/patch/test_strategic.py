@@ -120,6 +120,7 @@ def test_apply(document: Any, patch: Any, result: Any) -> None:
         ({"boxes": [{"name": "a", "$patch": "merge"}]}, ApiError, "merging lists cannot yet be specified in the patch"),
         ({"boxes": [{"name": "a", "$patch": "x"}]}, ApiError, "unknown patch type: x in map: map[$patch:x name:a]"),
         ({"boxes": ["a"]}, ApiError, "list element types are not identical: [[map[name:a]] [a]]"),
+        ({"boxes": [[]]}, ApiError, "list element types are not identical: [[map[name:a]] [[]]]"),
         ({"keyless": [{"name": "b"}]}, ApiError, "cannot merge lists without merge key for struct"),
         ({"grid": [["x"]]}, Invalid, "the server rejected our request due to an error in our request"),
         ({"way": {"$retainKeys": "name"}}, BadRequest, "invalid patch format of retainKeys"),

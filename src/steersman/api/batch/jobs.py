@@ -54,11 +54,12 @@ class JobStrategy(BuiltinStrategy):
 
     def prepare_for_create(self, obj: Object) -> None:
         super().prepare_for_create(obj)
-        spec = obj.get("spec") or {}
+        spec, own = obj.get("spec") or {}, obj["metadata"].get("labels")
+        shared = own is not None and own is _template_labels(spec)
         if not spec.get("manualSelector"):
-            obj["spec"] = _with_selector(spec, obj["metadata"])
-        labels = ((obj["spec"].get("template") or {}).get("metadata") or {}).get("labels")
-        if labels and not obj["metadata"].get("labels"):
+            obj["spec"] = spec = _with_selector(spec, obj["metadata"])
+        labels = _template_labels(spec)
+        if labels and (shared or not own):  # labels that were taken from the template get what is added to these
             obj["metadata"]["labels"] = labels
 
     def validate_create(self, obj: Object) -> list[FieldError]:
@@ -156,6 +157,11 @@ class CronJobStrategy(BuiltinStrategy):
             *container_cells(template.get("containers") or []),
             selector_text(job.get("selector")),
         ]
+
+
+def _template_labels(spec: Object) -> Object | None:
+    labels: Object | None = ((spec.get("template") or {}).get("metadata") or {}).get("labels")
+    return labels
 
 
 def _with_selector(spec: Object, meta: Object) -> Object:

@@ -13,7 +13,6 @@ from typing import Any, Final
 
 import orjson
 
-from steersman.apimachinery.apply import path as paths
 from steersman.apimachinery.apply.fieldset import EMPTY, FieldSet, Node, canonical, graft, in_order, insert
 from steersman.apimachinery.apply.path import SELF
 from steersman.apimachinery.apply.typed import Atom, ListAtom, MapAtom, TypeView
@@ -45,7 +44,10 @@ SAME = Comparison()
 
 
 def compare(view: TypeView, old: dict[str, Any], new: dict[str, Any]) -> Comparison:
-    """The fields in which `new` differs from `old`. Neither is changed."""
+    """The fields in which `new` differs from `old`. Neither is changed.
+
+    Raises PathError for an item, in what differs, that lacks a key of its list.
+    """
     if old is new:
         return SAME
     walker = _Walker()
@@ -196,15 +198,8 @@ def _same(atom: Atom, old: Any, new: Any) -> bool:
 
 
 def _by_element(atom: ListAtom, items: list[Any]) -> dict[str, list[Any]]:
-    """The items by their path element; an item that cannot be addressed is left out."""
+    """The items by their path element. Raises PathError for an item that lacks a key."""
     out: dict[str, list[Any]] = {}
     for item in items:
-        try:
-            element = atom.element(item)
-        except paths.PathError:
-            continue
-        if element in out:
-            out[element].append(item)
-        else:
-            out[element] = [item]
+        out.setdefault(atom.element(item), []).append(item)
     return out

@@ -14,6 +14,7 @@ from steersman.apimachinery.apply import entries
 from steersman.apimachinery.apply.compare import Comparison, compare, equal
 from steersman.apimachinery.apply.entries import Entry, Identity, Managed, WireEntry
 from steersman.apimachinery.apply.fieldset import EMPTY, FieldSet
+from steersman.apimachinery.apply.path import PathError
 from steersman.apimachinery.apply.reconcile import reconcile
 from steersman.apimachinery.apply.typed import TypeView
 from steersman.apimachinery.apply.validate import validate
@@ -104,8 +105,8 @@ def track_update(
     is decoded, `[]` counts as left out). Neither is changed, entries that stay the same are shared.
     `reset` names the fields that this resource or subresource never writes (by apiVersion when versions differ);
     they and all below them are not owned. `now` is RFC 3339 with seconds. `view` belongs to `api_version`.
-    If an object does not fit the types of its own version (not `fits`), or cannot be converted to the version of an
-    entry, the live entries stay as they are.
+    If an object does not fit the types of its own version (not `fits`), has an item that lacks a key of its list, or
+    cannot be converted to the version of an entry, the live entries stay as they are.
     """
     managed = _tracked(live, new, writer)
     if not managed and live is not None:
@@ -114,10 +115,10 @@ def track_update(
         return _managed_fields(live) or None
     before = view.empty if live is None else live
     run = Update(view, api_version, reset, versions or OneSchema(view))
-    changed = run.compare(before, new)
     try:
+        changed = run.compare(before, new)
         run.take(managed, before, new, changed)
-    except ApiError:
+    except (ApiError, PathError):
         return _managed_fields(live) or None
     _credit(managed, writer, api_version, changed, now)
     if len(managed) > MAX_UPDATE_MANAGERS:

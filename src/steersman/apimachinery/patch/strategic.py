@@ -197,8 +197,8 @@ def _merge_list(original: list[Any], patch: list[Any], meta: FieldSchema, *, del
 
 def _holds_maps(*lists: list[Any]) -> bool:
     """Whether the items are maps; all must be of one kind, and no lists."""
-    kinds = {type(item) for items in lists for item in items}
-    if list in kinds:
+    kinds = list(dict.fromkeys(type(item) for items in lists for item in items))
+    if kinds[:1] == [list]:
         raise Invalid("the server rejected our request due to an error in our request", details={})
     if len(kinds) > 1:
         raise ApiError(f"list element types are not identical: {govalue.plain(list(lists))}")
