@@ -18,6 +18,7 @@ COMMANDS = {
     "cel": "steersman.offline.cel_command",
     "migrate": "steersman.migration.command",
     "finalizers": "steersman.migration.finalizers_command",
+    "generate": "steersman.generate.command",
     "demo": "steersman.demo.command",
 }
 """Subcommands by name, and the module that has each: it is imported when it is called, for start-up's sake."""

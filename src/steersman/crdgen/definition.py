@@ -5,7 +5,7 @@ Source: `k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1/types.go`; con
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from types import ModuleType
 from typing import Any
 
@@ -63,17 +63,29 @@ def crds(module: ModuleType, *, kinds: Collection[str] = ()) -> list[dict[str, A
 
     Classes of built-in groups are passed over, and so are those without a kind. Raises SchemaError.
     """
+    return crds_of(each for each in models(module) if not kinds or each.api_kind().kind in kinds)
+
+
+def crds_of(classes: Iterable[type[KubernetesObject]]) -> list[dict[str, Any]]:
+    """The definitions of model classes, which may be several versions of a kind. Raises SchemaError."""
     found: dict[tuple[str, str], list[type[KubernetesObject]]] = {}
-    for each in vars(module).values():
-        if not isinstance(each, type) or not issubclass(each, KubernetesObject) or each.api_resource is None:
-            continue
-        resource = each.api_resource
-        if not is_custom(resource.group) or (kinds and resource.kind not in kinds):
-            continue
-        versions = found.setdefault((resource.group, resource.kind), [])
-        if each not in versions:
-            versions.append(each)
+    for each in classes:
+        resource = each.api_kind()
+        found.setdefault((resource.group, resource.kind), []).append(each)
     return [crd_for(*versions) for versions in found.values()]
+
+
+def models(module: ModuleType) -> list[type[KubernetesObject]]:
+    """The model classes of custom resources that stand in a module, each once, also those that it has imported."""
+    found = [
+        each
+        for each in vars(module).values()
+        if isinstance(each, type)
+        and issubclass(each, KubernetesObject)
+        and each.api_resource is not None
+        and is_custom(each.api_resource.group)
+    ]
+    return list(dict.fromkeys(found))
 
 
 def is_custom(group: str) -> bool:

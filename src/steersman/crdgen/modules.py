@@ -6,6 +6,7 @@ left to the server.
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -20,6 +21,7 @@ from steersman.crdgen.python_text import INDENT, WIDTH, docstring, field_lines, 
 _IMPORTED = frozenset({"Any", "Annotated", "Field", "Literal", "Part", "TypeAlias", "st"})
 _PLAIN = frozenset({"bool", "dict", "float", "int", "list", "object", "str", "type"})
 _TAKEN = frozenset(dir(KubernetesObject)) | _IMPORTED | _PLAIN
+_MADE = "made by `steersman generate models`."
 _TOP = ("apiVersion", "kind", "metadata")
 
 
@@ -34,6 +36,12 @@ def module_for(crds: Sequence[Mapping[str, Any]], *, versions: Sequence[str] = (
         for version in _chosen(crd, versions):
             writer.kind(crd, version)
     return writer.source([str(crd["metadata"]["name"]) for crd in crds])
+
+
+def is_generated(model: type[KubernetesObject]) -> bool:
+    """Whether a model class stands in a module that `module_for` has made: its definition is somebody else's."""
+    module = sys.modules.get(model.__module__)
+    return " ".join(((module and module.__doc__) or "").split()).endswith(_MADE)
 
 
 def _chosen(crd: Mapping[str, Any], wanted: Sequence[str]) -> list[Mapping[str, Any]]:
@@ -91,7 +99,7 @@ class _Module:
             name for name in ("Annotated", "Any", "Literal", "TypeAlias") if f"{name}[" in body or f" {name}" in body
         ]
         used = [name for name in used if name != "Any" or _uses_any(body)]
-        about = f"Models of {', '.join(names)}, made by `steersman generate models`."
+        about = f"Models of {', '.join(names)}, {_MADE}"
         lines = [*docstring(about, ""), "", "from __future__ import annotations", ""]
         if used:
             lines += [f"from typing import {', '.join(used)}", ""]

@@ -400,8 +400,11 @@ class Manager:
 
     async def _synced(self) -> bool:
         """Wait until the caches are complete; False if `stop` came first."""
-        caches = [cluster.cache.wait_synced(self._sync_timeout) for cluster in self._clusters]
-        complete, stop = asyncio.gather(*caches), asyncio.ensure_future(self._stop_event.wait())
+
+        async def synced() -> None:
+            await asyncio.gather(*(cluster.cache.wait_synced(self._sync_timeout) for cluster in self._clusters))
+
+        complete, stop = asyncio.ensure_future(synced()), asyncio.ensure_future(self._stop_event.wait())
         try:
             await until_first([complete, stop])
         finally:

@@ -71,6 +71,9 @@ def _from_file(path: Path) -> ModuleType:
     directory = path.resolve().parent
     if (directory / "__init__.py").is_file():
         return _of_package(path.resolve())
+    known = sys.modules.get(path.stem)
+    if known is not None and known.__file__ and Path(known.__file__).resolve() == path.resolve():
+        return known  # another file has imported it
     # operator.py is a good name for an operator, and the name of a module of Python's.
     name = path.stem if path.stem not in sys.modules and path.stem not in sys.stdlib_module_names else "steersman_main"
     spec = importlib.util.spec_from_file_location(name, path)
