@@ -2,7 +2,8 @@
 
     python -m tests.generate.permissions https://127.0.0.1:6443 TOKEN CA_FILE
 
-runs the example under its roles on a server, then again without each verb in turn, and says what was forbidden.
+runs the example, and an operator with webhooks, under their roles on a server, then again without each verb in turn,
+and says what was forbidden.
 """
 
 from __future__ import annotations
@@ -13,17 +14,21 @@ import ssl
 import sys
 from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import AsyncExitStack, asynccontextmanager, suppress
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
+from itertools import count
 from pathlib import Path
+from types import ModuleType
 from typing import Any
 
 import aiohttp
 import yaml
 from aiohttp import web
+from tests.generate.hooked import GROUP
 
 import steersman as st
 from steersman.client.config.credentials import StaticCredentials
 from steersman.client.config.model import Tls
+from steersman.generate.deploy import own_definitions
 from steersman.generate.grants import Grant
 from steersman.generate.kinds import Kinds
 from steersman.generate.rbac import Identity, objects, permitted
@@ -32,14 +37,18 @@ from steersman.runtime.operator_file import load_manager
 
 EXAMPLES = Path(__file__).parents[2] / "examples"
 OPERATOR = EXAMPLES / "myapp_operator.py"
-NAME = "myapp-operator"
+HOOKED = Path(__file__).with_name("hooked.py")
 DEFINITION = (EXAMPLES / "myapp-crd.yaml").read_text()
 SOON = 60.0
 CRD = st.Resource("apiextensions.k8s.io/v1", "CustomResourceDefinition")
-NAMESPACE = st.Resource("v1", "Namespace")
 MY_APP = st.Resource("myorg.io/v1", "MyApp", "myapps", True)
 MAP = st.Resource("v1", "ConfigMap")
-EVENT = st.Resource("events.k8s.io/v1", "Event")
+SECRET = st.Resource("v1", "Secret")
+LEASE = st.Resource("coordination.k8s.io/v1", "Lease")
+CONFIGURATIONS = [
+    st.Resource("admissionregistration.k8s.io/v1", f"{phase}WebhookConfiguration")
+    for phase in ("Validating", "Mutating")
+]
 _FORBIDDEN = re.compile(r'cannot (\w+) resource "([^"]+)" in API group "([^"]*)"')
 _READ = ("/myapps/a", "/configmaps/a-settings")
 _NOT_PASSED_ON = frozenset({"content-length", "transfer-encoding", "host", "connection", "accept-encoding"})
@@ -144,15 +153,12 @@ class Target:
     config: st.Config
     admin: st.Client
     number: int = 0
+    identity = Identity("op", "ops")
 
     @property
     def ssl(self) -> ssl.SSLContext:
         assert self.config.tls.ca_data is not None
         return client_ssl_context(self.config.tls.ca_data.encode())
-
-    @property
-    def identity(self) -> Identity:
-        return Identity(NAME, f"ops-{self.number}")
 
     @property
     def apps(self) -> str:
@@ -162,33 +168,35 @@ class Target:
 Story = Callable[[Target, Proxy, st.Config], Awaitable[None]]
 
 
-def grants(identity: Identity) -> list[Grant]:
-    """What the example needs."""
-    module, manager = fresh()
-    return permitted(manager, Kinds(module), identity).grants
+def grants(operator: Path) -> list[Grant]:
+    """What an operator needs."""
+    module, manager = fresh(operator)
+    return permitted(manager, Kinds(module), Target.identity).grants
 
 
-def fresh() -> tuple[Any, st.Manager]:
-    """The example's module, and a Manager of its own."""
-    sys.modules.pop(OPERATOR.stem, None)
-    return load_manager(str(OPERATOR))
+def fresh(operator: Path) -> tuple[ModuleType, st.Manager]:
+    """An operator's module, and a Manager of its own."""
+    sys.modules.pop(operator.stem, None)
+    return load_manager(str(operator))
 
 
-async def under(target: Target, given: list[Grant], story: Story | None = None) -> list[tuple[str, str, str]]:
-    """Run an operator (the example) with these grants; gives what was forbidden, first of all.
+async def under(target: Target, given: list[Grant], story: Story) -> list[tuple[str, str, str]]:
+    """Run an operator with these grants; gives what was forbidden, first of all.
 
     It ends with the first refusal, or when the story is told.
     """
-    admin, tell = target.admin, story or example_story
+    admin = target.admin
     for name in (target.identity.namespace, target.apps):
-        await admin.create({"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": name}})
-    for obj in objects(given, target.identity):
+        with suppress(st.AlreadyExists):
+            await admin.create({"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": name}})
+    made = objects(given, target.identity)
+    for obj in made:
         await admin.create(obj)
     proxy = Proxy(target.config.server, target.ssl)
     async with AsyncExitStack() as stack:
         url = await stack.enter_async_context(proxy.serving())
         config = st.Config(url, namespace=target.identity.namespace, credentials=StaticCredentials(await token(target)))
-        told = asyncio.create_task(tell(target, proxy, config))
+        told = asyncio.create_task(story(target, proxy, config))
         refused = asyncio.create_task(proxy.until_forbidden())
         try:
             async with asyncio.timeout(SOON):
@@ -199,6 +207,9 @@ async def under(target: Target, given: list[Grant], story: Story | None = None) 
             for task in (told, refused):
                 task.cancel()
             await asyncio.wait([told, refused])
+            for obj in made:
+                metadata = obj["metadata"]
+                await admin.delete(st.Resource.of(obj), metadata["name"], namespace=metadata.get("namespace"))
     return proxy.forbidden
 
 
@@ -232,9 +243,9 @@ async def example_story(target: Target, proxy: Proxy, config: st.Config) -> None
     """All that the example does: two replicas, both races that it can lose, a series of Events, an end in order."""
     await define(target.admin, yaml.safe_load(DEFINITION))
     try:
-        async with running(fresh()[1], config) as first:
+        async with running(fresh(OPERATOR)[1], config) as first:
             await first.leading.wait()
-            async with running(fresh()[1], config) as second:
+            async with running(fresh(OPERATOR)[1], config) as second:
                 await _reconciled(target, proxy)
                 await proxy.until(lambda: any(m == "WATCH" and "/leases" in path for m, path, _ in proxy.seen))
                 first.stop()
@@ -262,6 +273,27 @@ async def _reconciled(target: Target, proxy: Proxy) -> None:
     assert proxy.count("GET", settings, 200) >= 1
     # The second one of the same Event is counted in the first.
     await proxy.until(lambda: any(m == "PATCH" and "/events/" in path for m, path, _ in proxy.seen))
+
+
+async def hooked_story(target: Target, proxy: Proxy, config: st.Config) -> None:
+    """A start on a cluster that knows nothing of the webhooks, and one where half of the Secret is lost."""
+    module, manager = fresh(HOOKED)
+    admin, place = target.admin, target.identity.namespace
+    for crd in own_definitions(module, manager, None):
+        await define(admin, crd)
+    try:
+        for _ in range(2):
+            async with running(fresh(HOOKED)[1], config) as manager:
+                await manager.ready.wait()
+                for kind in CONFIGURATIONS:
+                    found = await admin.get(kind, "shops")
+                    assert found["webhooks"][0]["clientConfig"]["caBundle"]
+                assert (await admin.get(CRD, f"shops.{GROUP}"))["spec"]["conversion"]["strategy"] == "Webhook"
+            await admin.patch(SECRET, "shops-webhook-cert", {"data": {"ca.key": None}}, namespace=place)
+    finally:
+        for kind, name in ((SECRET, "shops-webhook-cert"), *((kind, "shops") for kind in CONFIGURATIONS)):
+            with suppress(st.NotFound):
+                await admin.delete(kind, name, namespace=place)
 
 
 @asynccontextmanager
@@ -305,6 +337,8 @@ async def _leave(target: Target) -> None:
         with suppress(st.NotFound):
             await target.admin.patch(kind, name, {"metadata": {"finalizers": None}}, namespace=target.apps)
             await target.admin.delete(kind, name, namespace=target.apps)
+    with suppress(st.NotFound):
+        await target.admin.delete(LEASE, "myapp-operator", namespace=target.identity.namespace)
 
 
 async def main(url: str, bearer: str, ca_file: str) -> int:
@@ -312,24 +346,23 @@ async def main(url: str, bearer: str, ca_file: str) -> int:
     tls = Tls(await asyncio.to_thread(Path(ca_file).read_text))
     config = st.Config(url, tls=tls, credentials=StaticCredentials.bearer(bearer))
     wrong = 0
+    numbers = count()
     async with st.Client(config, namespace="default") as admin:
-        everything = grants(Target(config, admin).identity)
-        for number, removed in enumerate([None, *everything]):
-            target = Target(config, admin, number)
-            given = [_moved(each, target) for each in everything if each is not removed]
-            forbidden = await under(target, given)
-            expected = [] if removed is None else [(removed.verb, removed.group, removed.resource)]
-            good = forbidden[:1] == expected
-            wrong += not good
-            what = "with all" if removed is None else f"without {removed.verb} {removed.resource}"
-            print("as expected" if good else "DIFFERS", what, forbidden, flush=True)
-    print(f"{len(everything)} verbs, {wrong} not as expected")
+        for operator, story in STORIES.items():
+            everything = grants(operator)
+            for removed in [None, *everything]:
+                target = Target(config, admin, next(numbers))
+                forbidden = await under(target, [each for each in everything if each is not removed], story)
+                expected = [] if removed is None else [(removed.verb, removed.group, removed.resource)]
+                good = forbidden[:1] == expected
+                wrong += not good
+                what = "with all" if removed is None else f"without {removed.verb} {removed.resource}"
+                print("as expected" if good else "DIFFERS", operator.name, what, forbidden, flush=True)
+    print(f"{next(numbers)} runs, {wrong} not as expected")
     return int(bool(wrong))
 
 
-def _moved(grant: Grant, target: Target) -> Grant:
-    return grant if grant.namespace is None else replace(grant, namespace=target.identity.namespace)
-
+STORIES = {OPERATOR: example_story, HOOKED: hooked_story}
 
 if __name__ == "__main__":
     sys.exit(asyncio.run(main(*sys.argv[1:])))
