@@ -67,18 +67,18 @@ def namespace(options: Options) -> Object:
 
 
 def deployment(manager: Manager, options: Options) -> Object:
-    """The Deployment. Raises GenerateError for a grace for which no Pod could wait, or replicas without a leader."""
+    """The Deployment. Raises GenerateError for a grace for which no Pod could wait, or controllers without a leader."""
     elects = manager.election is not None
     replicas = options.replicas if options.replicas is not None else (2 if elects else 1)
-    if replicas > 1 and not elects:
+    if replicas > 1 and not elects and manager.controllers:
         raise GenerateError(f"{replicas} replicas would all work: give the Manager a leader_election")
     template = {
         "metadata": {"labels": labels(options.name)},
         "spec": _pod(manager, options),
     }
-    # Without an election the next one starts when the last one has ended.
+    # Controllers without an election: the next one starts when the last one has ended.
     strategy: Object = {"type": "Recreate"}
-    if elects:
+    if elects or not manager.controllers:
         strategy = {"type": "RollingUpdate", "rollingUpdate": {"maxUnavailable": 0, "maxSurge": 1}}
     return {
         "apiVersion": "apps/v1",

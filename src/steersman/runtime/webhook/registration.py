@@ -121,6 +121,13 @@ async def register(client: Client, objects: Sequence[Object], manager: str) -> N
     for obj in objects:
         if obj["kind"] == CRD.kind:
             # Apply would have to own the whole definition: its required fields are another's.
-            await client.patch(CRD, obj["metadata"]["name"], {"spec": obj["spec"]}, field_manager=manager)
+            await client.patch(CRD, obj["metadata"]["name"], _instead(obj), field_manager=manager)
         else:
             await client.apply(obj, field_manager=manager, force=True)
+
+
+def _instead(crd: Object) -> Object:
+    """A merge patch that takes away how the webhook was reached before: there may be a URL or a Service, not both."""
+    webhook = crd["spec"]["conversion"]["webhook"]
+    client_config = {"url": None, "service": None, **webhook["clientConfig"]}
+    return {"spec": {"conversion": {"strategy": "Webhook", "webhook": {**webhook, "clientConfig": client_config}}}}
