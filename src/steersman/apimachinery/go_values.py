@@ -136,11 +136,11 @@ def canonical_base64(text: str) -> str:
             return base64.b64encode(binascii.a2b_base64(text, strict_mode=True)).decode()
         except (binascii.Error, ValueError):
             pass
-    return base64.b64encode(_lenient_base64(text)).decode()
+    return base64.b64encode(decode_base64(text)).decode()
 
 
-def _lenient_base64(text: str) -> bytes:
-    """Go's decoder: skips CR and LF, and names the offset of the first byte that does not fit."""
+def decode_base64(text: str) -> bytes:
+    """What `text` holds. Line breaks are ignored; DecodeError names the first byte that does not fit, as Go does."""
     raw = text.encode("utf-8", "surrogatepass")
     kept = [(offset, byte) for offset, byte in enumerate(raw) if byte not in b"\r\n"]
     alphabet = b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/"

@@ -30,6 +30,10 @@ class CallError(Exception):
     """The call came to no answer; the text says why."""
 
 
+class BrokenAnswer(CallError):
+    """The answer has begun, but its body could not be read; the text says why."""
+
+
 class CallTimeout(CallError):
     """No answer in time."""
 
@@ -55,6 +59,7 @@ class Reply:
     content_type: str
     body: bytes
     cache_control: str = ""
+    retry_after: str = ""
 
 
 class Caller:
@@ -144,8 +149,10 @@ class Caller:
             server_hostname=name,
             allow_redirects=redirects,
         ) as response:
-            kept = response.headers.get("Cache-Control", "")
-            return Reply(response.status, response.headers.get("Content-Type", ""), await _read(response), kept)
+            told = response.headers.get
+            body = await _read(response)
+            kept, later = told("Cache-Control", ""), told("Retry-After", "")
+            return Reply(response.status, told("Content-Type", ""), body, kept, later)
 
     def _opened(self) -> aiohttp.ClientSession:
         if self._session is None:
@@ -195,7 +202,7 @@ def _worded(error: Exception, url: str) -> CallError:
     if isinstance(error, aiohttp.ServerDisconnectedError):
         return CallError("EOF")
     if isinstance(error, aiohttp.ClientPayloadError):
-        return CallError("unexpected EOF")
+        return BrokenAnswer("gzip: invalid header" if "content-encoding" in str(error) else "unexpected EOF")
     if isinstance(error, aiohttp.ClientResponseError):
         return CallError("net/http: HTTP/1.x transport connection broken: malformed HTTP response")
     if isinstance(error, OSError) and error.errno == errno.ECONNRESET:

@@ -20,12 +20,12 @@ from steersman.net.tls import server_ssl_context
 from ...conftest import RunningServer, running
 
 Object = dict[str, Any]
-Judge = Callable[[Object], Awaitable[Object]]
+Judge = Callable[[Object], Awaitable[Object | web.Response]]
 MERGE = {"Content-Type": "application/merge-patch+json"}
 CONFIG_MAPS = "/api/v1/namespaces/default/configmaps"
 
 
-async def allow(request: Object) -> Object:
+async def allow(request: Object) -> Object | web.Response:
     return {"allowed": True}
 
 
@@ -35,6 +35,7 @@ class Hook:
 
     judge: Judge = allow
     requests: list[Object] = field(default_factory=list)
+    paths: list[str] = field(default_factory=list)
     connections: set[Any] = field(default_factory=set)
     arrived: asyncio.Event = field(default_factory=asyncio.Event)
     url: str = ""
@@ -45,8 +46,11 @@ class Hook:
         self.connections.add(request.transport)
         review = json.loads(await request.read())
         self.requests.append(review["request"])
+        self.paths.append(request.rel_url.raw_path)
         self.arrived.set()
         response = await self.judge(review["request"])
+        if isinstance(response, web.Response):
+            return response
         if "flood" in response:
             return await self._flood(request)
         return web.json_response({**review, "response": {"uid": review["request"]["uid"], **response}})
@@ -69,7 +73,7 @@ async def serving() -> AsyncIterator[Hook]:
     hook = Hook()
     pair = create_server_certificate(hook.ca, ["127.0.0.1", "hook.hooks.svc"])
     app = web.Application(client_max_size=16 << 20)
-    app.router.add_post("/hook", hook.answer)
+    app.router.add_post("/{path:.*}", hook.answer)
     runner = web.AppRunner(app, access_log=None, shutdown_timeout=0.1)
     await runner.setup()
     try:

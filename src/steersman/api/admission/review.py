@@ -5,8 +5,6 @@ Source: apiserver `pkg/admission/plugin/webhook/request/admissionreview.go`, `pk
 
 from __future__ import annotations
 
-import base64
-import binascii
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
@@ -18,7 +16,7 @@ from steersman.api import review_answers as answers
 from steersman.api.review_answers import AnswerError, gvk, mismatch, text
 from steersman.apimachinery.codec import json as codec
 from steersman.apimachinery.errors import ApiError
-from steersman.apimachinery.go_values import json_kind
+from steersman.apimachinery.go_values import DecodeError, decode_base64, json_kind
 from steersman.apimachinery.gvk import GroupVersionKind, GroupVersionResource
 
 GROUP = "admission.k8s.io"
@@ -129,11 +127,17 @@ def refusal(webhook: str, status: Mapping[str, Any] | None) -> ApiError:
     error = ApiError(
         f"{denied}: {why}" if why else f"{denied} without explanation",
         details=given.get("details"),
-        code=max(int(given.get("code") or 0), 400),
+        code=_status_code(given),
         reason=given.get("reason") or "",
     )
     error.list_meta = dict(given.get("metadata") or {})
     return error
+
+
+def _status_code(given: Mapping[str, Any]) -> int:
+    """What a refusal is answered with: not less than 400, and a number that HTTP has room for."""
+    code = max(int(given.get("code") or 0), 400)
+    return code if code < 1000 else 500
 
 
 def no_dry_run(webhook: str) -> str:
@@ -183,16 +187,23 @@ def _check_patch(patch: bytes, patch_type: str | None, mutating: bool) -> None:
 
 
 def _patch(given: Object) -> bytes:
+    """The text of the patch. Raises AnswerError for one that Go's decoder does not take."""
+    patch = given.get("patch")
+    if isinstance(patch, list):
+        for item in patch:
+            _check_type(item, int, _PATCH_FIELD, "uint8")
+        return bytes(item & 0xFF for item in patch if item is not None)
+    _check_type(patch, str, _PATCH_FIELD, "[]uint8")
     try:
-        return base64.b64decode(given.get("patch") or "", validate=True)
-    except (ValueError, binascii.Error):
-        raise AnswerError("illegal base64 data at input byte 0") from None
+        return decode_base64(patch or "")
+    except DecodeError as error:
+        raise AnswerError(str(error)) from None
 
 
+_PATCH_FIELD = "AdmissionResponse.response.patch"
 _TYPES: Mapping[str, tuple[type, str]] = {
     "uid": (str, "types.UID"),
     "allowed": (bool, "bool"),
-    "patch": (str, "[]uint8"),
     "patchType": (str, "{version}.PatchType"),
     "status": (dict, "v1.Status"),
     "warnings": (list, "[]string"),
@@ -210,6 +221,7 @@ _STATUS_TYPES: Mapping[str, tuple[type, str]] = {
 
 def _check_types(given: Object, version: str) -> None:
     """Wrong JSON types, as Go's decoder meets them."""
+    _patch(given)
     for key, (kind, go_type) in _TYPES.items():
         _check_type(given.get(key), kind, f"AdmissionResponse.response.{key}", go_type.format(version=version))
     for key, (kind, go_type) in _STATUS_TYPES.items():

@@ -104,7 +104,7 @@ def compile_mutator(spec: Mapping[str, Any]) -> Mutator:
 def _patched(obj: Object, operations: list[dict[str, Any]]) -> Object:
     """The object after a JSON patch; the same when one of its conditions does not hold."""
     try:
-        patched = patching.apply(obj, operations)
+        patched = patching.apply(obj, operations, most=None)
     except ApiError as error:
         if isinstance(error.__cause__, patching.ConditionFailed):
             return obj

@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import Any, NamedTuple, TypeAlias
 
+from steersman._util.gotext import quote
 from steersman.apimachinery.apply import path as paths
 from steersman.apimachinery.apply.fieldset import EMPTY, FieldSet
 
@@ -111,6 +112,24 @@ def _time(text: Any) -> str | None:
     if parsed.tzinfo is None:
         raise ValueError(f"no time zone: {text!r}")
     return parsed.astimezone(UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
+
+
+def problem(entries: list[Any]) -> str:
+    """What is wrong with the first entry that cannot be read, in upstream's words; "" if all can."""
+    for position, wire in enumerate(entries):
+        entry = wire if isinstance(wire, dict) else {}
+        fields_type = entry.get("fieldsType") or ""
+        if entry.get("operation") not in _OPERATIONS:
+            return "operation must be `Apply` or `Update`"
+        if not entry.get("apiVersion"):
+            return "apiVersion must not be empty"
+        if not fields_type:
+            return f"missing fieldsType in managed fields entry {position}"
+        if fields_type != "FieldsV1":
+            return f"invalid fieldsType {quote(str(fields_type))} in managed fields entry {position}"
+        if _decode(entry, trusted=False) is None:
+            return f"error decoding managed fields entry {position}"
+    return ""
 
 
 def is_reset(entries: Any) -> bool:

@@ -42,16 +42,19 @@ class ConditionFailed(PatchFailed):
     """A `test` operation found another value."""
 
 
-def apply(document: Any, patch: Any, *, raw: bytes = b"", lenient: bool = False) -> Any:
+def apply(
+    document: Any, patch: Any, *, raw: bytes = b"", lenient: bool = False, most: int | None = MAX_OPERATIONS
+) -> Any:
     """The document after all operations of the patch.
 
     Takes decoded JSON and changes neither argument: the result shares with the document all that no operation
     touched. `raw` is the text of the patch, for `test` compares texts: a value must be written as Go writes it.
-    `lenient` is fieldValidation=Ignore, which leaves the patch to a decoder of other words. Raises BadRequest when the
-    patch is no list of operations, RequestEntityTooLarge for more than MAX_OPERATIONS of them, and Invalid, 422 with
-    empty details, when one of them fails; the PatchFailed that tells why is its `__cause__`.
+    `lenient` is fieldValidation=Ignore, which leaves the patch to a decoder of other words. `most` is how many
+    operations there may be; None: any number. Raises BadRequest when the patch is no list of operations,
+    RequestEntityTooLarge for too many of them, and Invalid, 422 with empty details, when one of them fails; the
+    PatchFailed that tells why is its `__cause__`.
     """
-    operations = decode(patch, lenient=lenient)
+    operations = decode(patch, lenient=lenient, most=most)
     spells = _SPELLING.search(raw) and any(operation.get("op") == "test" for operation in operations)
     try:
         if spells:
@@ -63,10 +66,17 @@ def apply(document: Any, patch: Any, *, raw: bytes = b"", lenient: bool = False)
         raise Invalid("the server rejected our request due to an error in our request", details={}) from err
 
 
-def decode(patch: Any, *, lenient: bool = False) -> list[Operation]:
+def decode(patch: Any, *, lenient: bool = False, most: int | None = MAX_OPERATIONS) -> list[Operation]:
     """The operations of a patch, checked as far as upstream's decoder does."""
-    if lenient:
-        return _decode_leniently(patch)
+    operations = _decode_leniently(patch) if lenient else _decode(patch)
+    if most is not None and len(operations) > most:
+        raise RequestEntityTooLarge(
+            f"Request entity too large: The allowed maximum operations in a JSON patch is {most}, got {len(operations)}"
+        )
+    return operations
+
+
+def _decode(patch: Any) -> list[Operation]:
     if patch is None:
         return []
     if not isinstance(patch, list):
@@ -80,7 +90,6 @@ def decode(patch: Any, *, lenient: bool = False) -> list[Operation]:
             text = operation.get(name)
             if text is not None and not isinstance(text, str):
                 raise _undecodable(text, "string", f"Go struct field jsonPatchOp.{name}")
-    _check_count(patch)
     return [operation or {} for operation in patch]
 
 
@@ -90,16 +99,7 @@ def _decode_leniently(patch: Any) -> list[Operation]:
     for operation in patch or ():
         if not isinstance(operation, dict | None):
             raise _undecodable(operation, "jsonpatch.Operation", told="")
-    _check_count(patch or [])
     return [operation or {} for operation in patch or ()]
-
-
-def _check_count(patch: list[Any]) -> None:
-    if len(patch) > MAX_OPERATIONS:
-        raise RequestEntityTooLarge(
-            "Request entity too large: "
-            f"The allowed maximum operations in a JSON patch is {MAX_OPERATIONS}, got {len(patch)}"
-        )
 
 
 def problems(patch: Any) -> list[str]:
@@ -145,7 +145,8 @@ class _Patcher:
 
     def run(self, operations: list[Operation]) -> Any:
         for operation in operations:
-            kind = operation.get("op") or "unknown"
+            op = operation.get("op")
+            kind = "unknown" if op is None else op
             method = _METHODS.get(kind) if isinstance(kind, str) else None
             if method is None:
                 raise PatchFailed(f"Unexpected kind: {kind}")

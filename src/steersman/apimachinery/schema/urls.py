@@ -47,7 +47,7 @@ class GoUrl:
     def escaped_path(self) -> str:
         if self.raw_path and _valid_path(self.raw_path):
             return self.raw_path
-        return "*" if self.path == "*" else _escape_path(self.path)
+        return "*" if self.path == "*" else escape_path(self.path)
 
     def __str__(self) -> str:
         out = f"{self.scheme}:" if self.scheme else ""
@@ -127,7 +127,7 @@ def _parse(text: str, *, via_request: bool) -> GoUrl:
         omit_host = True
     _check_escapes(rest)
     path = unquote_to_bytes(rest).decode("utf-8", "surrogateescape")
-    raw_path = "" if rest == _escape_path(path) else rest
+    raw_path = "" if rest == escape_path(path) else rest
     return GoUrl(scheme, "", user, host, path, raw_path, force_query, query, "", omit_host)
 
 
@@ -242,7 +242,8 @@ def _split_port(host: str) -> tuple[str, str]:
     return host, port
 
 
-def _escape_path(path: str) -> str:
+def escape_path(path: str) -> str:
+    """A path with escapes for what may not stand in one."""
     return _escaped(path.encode("utf-8", "surrogateescape"), "$&+,/:;=@")
 
 

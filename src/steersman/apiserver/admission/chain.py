@@ -7,8 +7,9 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
-from typing import Protocol, runtime_checkable
+from typing import Any, Protocol, runtime_checkable
 
+from steersman.apimachinery.apply.entries import problem
 from steersman.apimachinery.apply.typed import TypeView
 from steersman.apimachinery.gvk import GroupVersionKind
 from steersman.apiserver.authn.user import UserInfo
@@ -157,7 +158,9 @@ class Admission:
         for plugin in self.plugins:
             await plugin.admit(attributes)
         if self.mutates:
+            owned = _managed_fields(attributes)
             await self._admit_late(attributes)
+            _keep_readable(attributes, owned)
         for plugin in self.guards:
             await plugin.admit(attributes)
 
@@ -181,3 +184,20 @@ class Admission:
         for plugin in self.validators:
             if plugin.active:
                 await plugin.validate(attributes)
+
+
+def _managed_fields(attributes: Attributes) -> Any:
+    return ((attributes.obj or {}).get("metadata") or {}).get("managedFields")
+
+
+def _keep_readable(attributes: Attributes, owned: Any) -> None:
+    """Put managedFields back as they were if they cannot be read any more (`pkg/endpoints/handlers/fieldmanager`)."""
+    found = _managed_fields(attributes)
+    why = problem(found) if isinstance(found, list) else ""
+    if not why:
+        return
+    assert attributes.obj is not None
+    meta = {name: value for name, value in attributes.obj["metadata"].items() if name != "managedFields"}
+    attributes.obj["metadata"] = meta if owned is None else {**meta, "managedFields": owned}
+    cause = "this could be caused by an outdated mutating admission controller; please fix your requests"
+    attributes.warn([f".metadata.managedFields was in an invalid state after admission; {cause}: {why}"])

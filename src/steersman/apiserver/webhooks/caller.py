@@ -5,18 +5,22 @@ Source: apiserver `pkg/util/webhook/client.go`, client-go `rest/request.go`.
 
 from __future__ import annotations
 
+import asyncio
 import base64
 import binascii
+import posixpath
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
 from steersman._util.gotext import quote
+from steersman.apimachinery.schema.urls import escape_path, parse_url
 from steersman.apimachinery.unexpected import describe
 from steersman.apiserver.webhooks.services import ServiceError, ServiceResolver
-from steersman.net.calls import Caller, CallError
+from steersman.net.calls import BrokenAnswer, Caller, CallError, Reply
 
 _OK = range(200, 207)
+_RETRIES = 10
 
 
 class WebhookError(Exception):
@@ -51,13 +55,19 @@ class WebhookCaller:
         self._caller = Caller()
 
     async def call(self, config: ClientConfig, review: bytes, timeout: int) -> bytes:
-        """The body of a webhook's successful answer; `timeout` is in seconds. Raises WebhookError."""
-        url = f"{config.url}?timeout={timeout}s"
+        """The body of a webhook's successful answer; `timeout` is in seconds. Raises WebhookError.
+
+        One that says when to ask again is asked again, while there is time.
+        """
+        url = f"{_clean(config.url)}?timeout={timeout}s"
         try:
-            address = None if config.service is None else self._resolve(*config.service)
-            reply = await self._caller.post(url, review, ca=config.ca, address=address, timeout=float(timeout))
-        except (ServiceError, CallError) as error:
-            raise WebhookError(f"Post {quote(url)}: {error}") from None
+            async with asyncio.timeout(timeout):
+                reply = await self._ask(url, config, review, float(timeout))
+        except BrokenAnswer as error:
+            raise WebhookError(broken(error)) from None
+        except (ServiceError, CallError, TimeoutError) as error:
+            why = str(error) or "context deadline exceeded"
+            raise WebhookError(f"Post {quote(url)}: {why}") from None
         if reply.status not in _OK:
             raise WebhookError(describe(reply.status, reply.content_type, reply.body))
         if not reply.body:
@@ -65,8 +75,40 @@ class WebhookCaller:
             raise WebhookError(f"0-length response with status code: {reply.status} and content type: {kind}")
         return reply.body
 
+    async def _ask(self, url: str, config: ClientConfig, review: bytes, timeout: float) -> Reply:
+        for left in reversed(range(_RETRIES + 1)):
+            address = None if config.service is None else self._resolve(*config.service)
+            reply = await self._caller.post(url, review, ca=config.ca, address=address, timeout=timeout)
+            wait = _retry_after(reply)
+            if wait is None or not left:
+                break
+            await asyncio.sleep(wait)
+        return reply
+
     async def close(self) -> None:
         await self._caller.close()
+
+
+def broken(error: BrokenAnswer) -> str:
+    """What is said of an answer whose body did not come whole."""
+    return f"unexpected error when reading response body. Please retry. Original error: {error}"
+
+
+def _retry_after(reply: Reply) -> int | None:
+    """The seconds after which a webhook that is overloaded or out of order wants to be asked again."""
+    if reply.status != 429 and reply.status < 500:
+        return None
+    try:
+        return int(reply.retry_after)
+    except ValueError:
+        return None
+
+
+def _clean(url: str) -> str:
+    """The URL as it is called: no empty parts, dots or last slash in its path, which is escaped anew."""
+    parts = parse_url(url)
+    path = posixpath.normpath(f"/{parts.path.lstrip('/')}")
+    return f"{parts.scheme}://{parts.host}{escape_path(path)}"
 
 
 def _pem(bundle: Any) -> bytes | None:

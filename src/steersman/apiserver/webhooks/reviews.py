@@ -16,8 +16,9 @@ from steersman.api import kinds
 from steersman.api.review_answers import AnswerError, decode
 from steersman.apimachinery.gvk import split_api_version
 from steersman.apimachinery.unexpected import describe
+from steersman.apiserver.webhooks.caller import broken
 from steersman.apiserver.webhooks.kubeconfig import RemoteService
-from steersman.net.calls import Caller, CallError
+from steersman.net.calls import BrokenAnswer, Caller, CallError
 
 ATTEMPTS = 5
 PATIENCE = 60.0
@@ -85,6 +86,8 @@ class Reviewer:
                 headers=self._service.headers(),
                 timeout=self._timeout,
             )
+        except BrokenAnswer as error:
+            raise ReviewError(broken(error)) from None
         except (CallError, OSError) as error:
             again = "connection reset" in str(error)
             raise ReviewError(f"Post {quote(url)}: {error}", again=again) from None

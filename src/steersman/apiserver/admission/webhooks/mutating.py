@@ -145,7 +145,7 @@ def _patched(hook: Hook, question: Question, verdict: Verdict, *, custom: bool) 
     if verdict.patch_type != "JSONPatch":
         raise CallFailed(hook, f"unsupported patch type {quote(verdict.patch_type)}")
     try:
-        patched = json_patch.apply(question.obj, operations)
+        patched = json_patch.apply(question.obj, operations, most=None)
     except ApiError as error:
         raise internal(str(error.__cause__ or error.message)) from None
     if isinstance(patched, dict) and not custom:
