@@ -112,5 +112,5 @@ def stores_raw(ask: Ask, *, custom: bool) -> bool:
 
 def only_place_of_entry(reference: Answer, server: Answer) -> bool:
     """Whether two errors differ only in which of the entries of managedFields they name, whose order times decide."""
-    texts = [INDEX_OF_ENTRY.sub("managedFields[]", write(answer.body)) for answer in (reference, server)]
-    return reference.status == server.status >= 400 and texts[0] == texts[1]
+    bodies = [json.loads(INDEX_OF_ENTRY.sub("managedFields[]", write(answer.body))) for answer in (reference, server)]
+    return reference.status == server.status >= 400 and bodies[0] == bodies[1]

@@ -88,7 +88,8 @@ class Interleaving:
         if answers[0].status >= 400 and await self._varies(ask, answers[1]):
             self.tally.counts["answers that vary on the reference"] += 1
             return True
-        if only_rewritten(lines) and self.raw and await self._rewrites_once(ask):
+        raw = self.raw or stores_raw(ask, custom=self.kind.custom)
+        if only_rewritten(lines) and raw and await self._rewrites_once(ask):
             self.tally.counts["explained: what was applied or scaled is stored as it is, tidied by the next write"] += 1
             return True
         self.going = False

@@ -234,14 +234,15 @@ class BuiltinStrategy(Strategy):
             obj.update(filled)
 
     def before_create(self, obj: Object) -> list[FieldError]:
-        self._drop_gated(obj)
+        self.drop_gated(obj)
         return super().before_create(obj)
 
     def before_update(self, new: Object, old: Object) -> list[FieldError]:
-        self._drop_gated(new)
+        self.drop_gated(new)
         return super().before_update(new, old)
 
-    def _drop_gated(self, obj: Object) -> None:
+    def drop_gated(self, obj: Object) -> None:
+        """Take out the fields whose feature gates are off."""
         if self._drop is not None and (kept := self._drop(obj)) is not obj:
             obj.update(kept)
 
@@ -348,6 +349,10 @@ class StatusStrategy(Strategy):
 
     def default(self, obj: Object) -> None:
         self.main.default(obj)
+
+    def before_update(self, new: Object, old: Object) -> list[FieldError]:
+        self.main.drop_gated(new)
+        return super().before_update(new, old)
 
     def prepare_for_update(self, new: Object, old: Object) -> None:
         for key in set(new) | set(old):

@@ -15,6 +15,7 @@ Object = dict[str, Any]
 RESOURCE_LIST = "api/core/v1.ResourceList"
 RBAC_GROUP = "rbac.authorization.k8s.io"
 _MAX_INT32 = 2**31 - 1
+_CLAIM = {"apiVersion": "v1", "kind": "PersistentVolumeClaim"}
 _SCALE_UP = [
     {"type": "Pods", "value": 4, "periodSeconds": 15},
     {"type": "Percent", "value": 100, "periodSeconds": 15},
@@ -64,7 +65,10 @@ def _rolling_update(obj: Object) -> Object:
 
 
 def _stateful_set(obj: Object) -> Object:
-    """A StatefulSet that names the strategy's type gets no settings for it."""
+    """A StatefulSet that names the strategy's type gets no settings for it; its claims are of one kind only."""
+    claims = obj.get("volumeClaimTemplates") or []
+    if any(claim.get(key) not in (None, "", value) for claim in claims for key, value in _CLAIM.items()):
+        obj = {**obj, "volumeClaimTemplates": [{**claim, **_CLAIM} for claim in claims]}
     strategy = obj.get("updateStrategy") or {}
     if strategy.get("type") or strategy.get("rollingUpdate") is not None:
         return obj

@@ -1,7 +1,7 @@
 """Fields behind feature gates that are off in this Kubernetes version: what a client writes there is not stored.
 
 The writer owns them all the same: ownership is found before they are dropped.
-Source: kubernetes `pkg/api/pod/util.go` (dropDisabledFields), `pkg/registry/core/node/strategy.go`,
+Source: kubernetes `pkg/api/pod/util.go` (dropDisabledFields), `pkg/registry/{core/node,batch/job}/strategy.go`,
 `pkg/features/kube_features.go`.
 """
 
@@ -13,6 +13,7 @@ from typing import Any
 Object = dict[str, Any]
 
 _FIELDS: Mapping[str, tuple[str, ...]] = {
+    "api/batch/v1.JobSpec": ("scheduling",),
     "api/core/v1.ClusterTrustBundleProjection": ("user",),
     "api/core/v1.ConfigMapVolumeSource": ("defaultUser",),
     "api/core/v1.DownwardAPIVolumeFile": ("user",),
@@ -22,8 +23,11 @@ _FIELDS: Mapping[str, tuple[str, ...]] = {
     "api/core/v1.HTTPGetAction": ("protocol",),
     "api/core/v1.KeyToPath": ("user",),
     "api/core/v1.NodeSpec": ("configSource", "podPreemptionPolicy"),
+    "api/core/v1.NodeStatus": ("config",),
+    "api/core/v1.PersistentVolumeClaimStatus": ("healthStatus",),
     "api/core/v1.PodCertificateProjection": ("user",),
     "api/core/v1.PodSpec": ("evictionResponders", "schedulingGroup"),
+    "api/core/v1.PodStatus": ("volumeHealth",),
     "api/core/v1.ProjectedVolumeSource": ("defaultUser",),
     "api/core/v1.SecretVolumeSource": ("defaultUser",),
     "api/core/v1.ServiceAccountTokenProjection": ("user",),

@@ -25,6 +25,8 @@ _MAX_REMEMBERED = 320
 
 _LABEL_1123 = "[a-z0-9]([-a-z0-9]*[a-z0-9])?"
 _SUBDOMAIN_1123 = rf"{_LABEL_1123}(\.{_LABEL_1123})*"
+_LABEL_UNDERSCORE = "_?[a-z0-9]([-_a-z0-9]*[a-z0-9])?"
+_SUBDOMAIN_UNDERSCORE = rf"{_LABEL_UNDERSCORE}(\.{_LABEL_UNDERSCORE})*"
 _LABEL_1035 = "[a-z]([-a-z0-9]*[a-z0-9])?"
 _LABEL_KEY = "([A-Za-z0-9][-A-Za-z0-9_.]*)?[A-Za-z0-9]"
 _LABEL_VALUE = f"({_LABEL_KEY})?"
@@ -33,6 +35,7 @@ _C_IDENTIFIER = "[A-Za-z_][A-Za-z0-9_]*"
 
 _label_1123 = re2.compile(_LABEL_1123)
 _subdomain_1123 = re2.compile(_SUBDOMAIN_1123)
+_subdomain_underscore = re2.compile(_SUBDOMAIN_UNDERSCORE)
 _label_1035 = re2.compile(_LABEL_1035)
 _label_key = re2.compile(_LABEL_KEY)
 _label_value = re2.compile(_LABEL_VALUE)
@@ -107,6 +110,17 @@ def _subdomain(value: str, unit: str) -> list[str]:
 def dns1123_subdomain(value: str) -> list[str]:
     """Lower-case labels joined by dots, 253 bytes at most."""
     return _subdomain(value, "characters")
+
+
+def dns1123_subdomain_with_underscores(value: str) -> list[str]:
+    """What is wrong with a domain that names services, too, as `_http._tcp.example.com`."""
+    out = []
+    if _size(value) > MAX_NAME:
+        out.append(f"must be no more than {MAX_NAME} characters")
+    if not _subdomain_underscore.fullmatch(value):
+        message = _SUBDOMAIN_1123_MESSAGE.replace("'-' or '.'", "'_', '-' or '.'")
+        out.append(regex_message(message, _SUBDOMAIN_UNDERSCORE, "example.com"))
+    return out
 
 
 @_remembering

@@ -165,6 +165,13 @@ def go_text(selector: Mapping[str, Any]) -> str:
     return f"&LabelSelector{{MatchLabels:{maps},MatchExpressions:[]LabelSelectorRequirement{{{expressions}}},}}"
 
 
+def quoted(selector: Mapping[str, Any] | None) -> fe.Struct | None:
+    """A selector as errors quote it: labels first."""
+    if selector is None:
+        return None
+    return fe.Struct({key: selector[key] for key in ("matchLabels", "matchExpressions") if key in selector})
+
+
 def validate_object(
     selector: Mapping[str, Any] | None, field: str, *, allow_invalid_values: bool = False
 ) -> list[FieldError]:

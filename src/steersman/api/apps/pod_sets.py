@@ -42,7 +42,8 @@ class PodSetStrategy(BuiltinStrategy):
     def validate_update(self, new: Object, old: Object) -> list[FieldError]:
         errors = super().validate_update(new, old)
         spec, before = new.get("spec") or {}, old.get("spec") or {}
-        return errors + checks.immutable(spec.get("selector"), before.get("selector"), "spec.selector")
+        selector, fixed = (selectors.quoted(part.get("selector")) for part in (spec, before))
+        return errors + checks.immutable(selector, fixed, "spec.selector")
 
     def spec_errors(self, spec: Object) -> list[FieldError]:
         """What is wrong with a spec."""
@@ -54,14 +55,17 @@ class PodSetStrategy(BuiltinStrategy):
             return [fe.required("spec.selector")]
         errors = selectors.validate_object(selector, "spec.selector")
         if not selector.get("matchLabels") and not selector.get("matchExpressions"):
-            errors.append(fe.invalid("spec.selector", selector, f"empty selector is invalid for {self.noun}"))
+            errors.append(
+                fe.invalid("spec.selector", selectors.quoted(selector), f"empty selector is invalid for {self.noun}")
+            )
         return errors
 
     def template_errors(self, spec: Object) -> list[FieldError]:
         try:
             selector = selectors.from_object(spec.get("selector"))
         except SelectorError:
-            return [fe.invalid("spec.selector", spec.get("selector"), self.unfit)] if self.unfit is not None else []
+            shown = selectors.quoted(spec.get("selector"))
+            return [fe.invalid("spec.selector", shown, self.unfit)] if self.unfit is not None else []
         template = spec.get("template") or {}
         errors = selector_misses(selector, spec.get("selector"), template)
         errors += template_errors(template, "spec.template")

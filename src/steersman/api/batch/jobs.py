@@ -78,7 +78,8 @@ class JobStrategy(BuiltinStrategy):
         spec, before = new.get("spec") or {}, old.get("spec") or {}
         errors = [*self.validate_meta_update(new, old), *_spec_errors(spec), *_selector_errors(spec)]
         errors += _completions_errors(spec, before)
-        errors += checks.immutable(spec.get("selector"), before.get("selector"), "spec.selector")
+        selector, fixed = (selectors.quoted(part.get("selector")) for part in (spec, before))
+        errors += checks.immutable(selector, fixed, "spec.selector")
         if _fixed_template(new, old) != _fixed_template(old, old):
             errors.append(fe.invalid("spec.template", spec.get("template"), "field is immutable"))
         for key in _IMMUTABLE:
@@ -203,7 +204,7 @@ def _generated_errors(obj: Object) -> list[FieldError]:
     except SelectorError:
         return errors
     if not selector.matches(wanted):
-        errors.append(fe.invalid("spec.selector", spec["selector"], "`selector` not auto-generated"))
+        errors.append(fe.invalid("spec.selector", selectors.quoted(spec["selector"]), "`selector` not auto-generated"))
     return errors
 
 

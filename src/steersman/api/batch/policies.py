@@ -126,7 +126,7 @@ def success_policy_errors(spec: Object, place: str) -> list[FieldError]:
     rules = spec["successPolicy"].get("rules") or []
     if spec.get("completionMode") != "Indexed":
         printed = [
-            {"SucceededIndexes": rule.get("succeededIndexes"), "SucceededCount": rule.get("succeededCount")}
+            fe.Struct(SucceededIndexes=rule.get("succeededIndexes"), SucceededCount=rule.get("succeededCount"))
             for rule in rules
         ]
         return [fe.invalid(place, {"Rules": printed or None}, "requires indexed completion mode")]

@@ -12,9 +12,28 @@ from steersman.api.core.resources import quantity_errors
 from steersman.apimachinery import field_errors as fe
 from steersman.apimachinery import names, quantity, selectors
 from steersman.apimachinery.field_errors import FieldError
+from steersman.apimachinery.meta import validate_annotations, validate_labels
 
 Object = dict[str, Any]
 ACCESS_MODES = ("ReadOnlyMany", "ReadWriteMany", "ReadWriteOnce", "ReadWriteOncePod")
+_META_FIELDS = {
+    key: key
+    for key in (
+        "name",
+        "generateName",
+        "namespace",
+        "selfLink",
+        "uid",
+        "resourceVersion",
+        "generation",
+        "creationTimestamp",
+        "deletionTimestamp",
+        "deletionGracePeriodSeconds",
+        "ownerReferences",
+        "finalizers",
+        "managedFields",
+    )
+} | {"uid": "uID"}
 VOLUME_MODES = ("Block", "Filesystem")
 
 
@@ -31,10 +50,41 @@ def claim_spec_errors(spec: Object, place: str) -> list[FieldError]:
     mode = spec.get("volumeMode")
     if mode is not None:
         errors += checks.supported(mode, VOLUME_MODES, f"{place}.volumeMode")
-    for key in ("dataSource", "dataSourceRef"):
-        if spec.get(key) is not None:
-            errors += _source_errors(spec[key], f"{place}.{key}")
+    errors += _sources_errors(spec, place)
+    if name := spec.get("volumeAttributesClassName"):
+        texts = names.name_is_dns_subdomain(name, False)
+        errors += [fe.invalid(f"{place}.volumeAttributesClassName", name, text) for text in texts]
     return errors
+
+
+def _sources_errors(spec: Object, place: str) -> list[FieldError]:
+    """The two fields for the source of the data say the same, unless it is in another namespace."""
+    source, reference = spec.get("dataSource"), spec.get("dataSourceRef")
+    errors: list[FieldError] = []
+    for key, given in (("dataSource", source), ("dataSourceRef", reference)):
+        if given is not None:
+            errors += _source_errors(given, f"{place}.{key}")
+    if reference is None:
+        return errors
+    if namespace := reference.get("namespace"):
+        texts = names.name_is_dns_label(namespace, False)
+        errors += [fe.invalid(f"{place}.dataSourceRef.namespace", namespace, text) for text in texts]
+        if source is not None:
+            errors.append(fe.invalid(place, {}, "may not be specified when dataSourceRef.namespace is specified"))
+    elif source is not None and any(source.get(key) != reference.get(key) for key in ("apiGroup", "kind", "name")):
+        errors.append(fe.invalid(place, {}, "must match dataSourceRef"))
+    return errors
+
+
+def claim_template_errors(template: Object, place: str) -> list[FieldError]:
+    """A template of claims, in the volume of a pod: of its metadata only labels and annotations count."""
+    meta, field = template.get("metadata") or {}, f"{place}.metadata"
+    errors = validate_annotations(meta.get("annotations") or {}, f"{field}.annotations")
+    errors += validate_labels(meta.get("labels") or {}, f"{field}.labels")
+    for key, name in _META_FIELDS.items():
+        if meta.get(key):
+            errors.append(fe.forbidden(f"{field}.{name}", "cannot be set"))
+    return errors + claim_spec_errors(template.get("spec") or {}, f"{place}.spec")
 
 
 def access_mode_errors(modes: list[str], field: str, missing: str) -> list[FieldError]:

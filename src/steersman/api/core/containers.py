@@ -11,7 +11,9 @@ from typing import Any
 
 from steersman.api import checks
 from steersman.api.core.environment import env_errors, env_from_errors
+from steersman.api.core.paths import descending_path, without_backsteps
 from steersman.api.core.resources import requirement_errors
+from steersman.api.core.security import container_security_errors
 from steersman.apimachinery import field_errors as fe
 from steersman.apimachinery import names
 from steersman.apimachinery.field_errors import FieldError
@@ -20,18 +22,21 @@ Object = dict[str, Any]
 PROTOCOLS = ("SCTP", "TCP", "UDP")
 PULL_POLICIES = ("Always", "IfNotPresent", "Never")
 _MESSAGE_POLICIES = ("File", "FallbackToLogsOnError")
+_MAX_RULES = 20
 _HEADER = "a valid HTTP header must consist of alphanumeric characters or '-'"
+_NO_CLAIM = "can only use volume source type of PersistentVolumeClaim or Ephemeral for block mode"
 _SIDECAR_ONLY = "may not be set for init containers without restartPolicy=Always"
 
 
 @dataclass(frozen=True)
 class PodFacts:
-    """What containers refer to in their pod: its volumes by name, resource claims, restart and grace settings."""
+    """What containers refer to in their pod: its volumes by name, resource claims, restart, grace and user settings."""
 
     volumes: Mapping[str, Object] = field(default_factory=dict)
     claims: frozenset[str] = frozenset()
     restart_policy: str = ""
     grace: int | None = None
+    host_users: bool = True
 
 
 def containers_errors(containers: Sequence[Object], place: str, pod: PodFacts) -> list[FieldError]:
@@ -59,7 +64,7 @@ def init_containers_errors(
     for index, container in enumerate(containers):
         here = f"{place}[{index}]"
         errors += container_errors(container, here, pod)
-        errors += _restart_policy_errors(container, here)
+        errors += _init_restart_errors(container, here)
         name = container.get("name") or ""
         if name in seen:
             errors.append(fe.duplicate(f"{here}.name", name))
@@ -88,9 +93,12 @@ def container_errors(container: Object, place: str, pod: PodFacts) -> list[Field
     errors += env_errors(container.get("env") or (), f"{place}.env")
     errors += env_from_errors(container.get("envFrom") or (), f"{place}.envFrom")
     errors += _mounts_errors(container, pod.volumes, place)
+    errors += _devices_errors(container, pod.volumes, f"{place}.volumeDevices")
     errors += checks.one_of(container.get("imagePullPolicy"), PULL_POLICIES, f"{place}.imagePullPolicy")
     errors += requirement_errors(container.get("resources") or {}, f"{place}.resources", claims=pod.claims)
-    return errors + _resize_errors(container.get("resizePolicy") or (), f"{place}.resizePolicy", pod)
+    errors += _resize_errors(container.get("resizePolicy") or (), f"{place}.resizePolicy", pod)
+    context = container.get("securityContext")
+    return errors + container_security_errors(context, f"{place}.securityContext", host_users=pod.host_users)
 
 
 def ports_errors(ports: Sequence[Object], place: str) -> list[FieldError]:
@@ -142,7 +150,64 @@ def _mounts_errors(container: Object, volumes: Mapping[str, Object], place: str)
         seen.add(path)
         if name in devices:
             errors.append(fe.invalid(f"{here}.name", name, "must not already exist in volumeDevices"))
+        if path in devices.values():
+            text = "must not already exist as a path in volumeDevices"
+            errors.append(fe.invalid(f"{here}.mountPath", path, text))
         errors += _sub_path_errors(mount, here, f"{place}.volumeMounts")
+        errors += _propagation_errors(mount, container, f"{place}.volumeMounts")
+    return errors
+
+
+def _devices_errors(container: Object, volumes: Mapping[str, Object], place: str) -> list[FieldError]:
+    """Block devices, which claims are mounted as."""
+    errors, names_seen, paths_seen = [], set(), set()
+    mounts = {mount.get("name") or "": mount.get("mountPath") or "" for mount in container.get("volumeMounts") or ()}
+    for index, device in enumerate(container.get("volumeDevices") or ()):
+        here, name, path = f"{place}[{index}]", device.get("name") or "", device.get("devicePath") or ""
+        if not name:
+            errors.append(fe.required(f"{here}.name"))
+        if name in names_seen:
+            errors.append(fe.invalid(f"{here}.name", name, "must be unique"))
+        if name not in volumes:
+            errors.append(fe.not_found(f"{here}.name", name))
+        elif all(volumes[name].get(key) is None for key in ("persistentVolumeClaim", "ephemeral")):
+            errors.append(fe.invalid(f"{here}.name", name, _NO_CLAIM))
+        if not path:
+            errors.append(fe.required(f"{here}.devicePath"))
+        if path in paths_seen:
+            errors.append(fe.invalid(f"{here}.devicePath", path, "must be unique"))
+        if without_backsteps(path, here):
+            errors.append(fe.invalid(f"{here}.devicePath", path, "can not contain backsteps ('..')"))
+        else:
+            paths_seen.add(path)
+        if name in mounts:
+            errors.append(fe.invalid(f"{here}.name", name, "must not already exist in volumeMounts"))
+        if path in mounts.values():
+            text = "must not already exist as a path in volumeMounts"
+            errors.append(fe.invalid(f"{here}.devicePath", path, text))
+        if name:
+            names_seen.add(name)
+    return errors
+
+
+def _propagation_errors(mount: Object, container: Object, place: str) -> list[FieldError]:
+    errors = []
+    propagation, read_only = mount.get("mountPropagation"), mount.get("recursiveReadOnly")
+    if propagation is not None:
+        allowed = ("Bidirectional", "HostToContainer", "None")
+        errors += checks.supported(propagation, allowed, f"{place}.mountPropagation")
+        if propagation == "Bidirectional" and not (container.get("securityContext") or {}).get("privileged"):
+            text = "Bidirectional mount propagation is available only to privileged containers"
+            errors.append(fe.forbidden(f"{place}.mountPropagation", text))
+    if read_only is None or read_only == "Disabled":
+        return errors
+    field = f"{place}.recursiveReadOnly"
+    if read_only not in ("Enabled", "IfPossible"):
+        return [*errors, fe.not_supported(field, read_only, ("Disabled", "Enabled", "IfPossible"))]
+    if not mount.get("readOnly"):
+        errors.append(fe.forbidden(field, "may only be specified when readOnly is true"))
+    if propagation not in (None, "None"):
+        errors.append(fe.forbidden(field, "may only be specified when mountPropagation is None or not specified"))
     return errors
 
 
@@ -156,14 +221,6 @@ def _sub_path_errors(mount: Object, here: str, place: str) -> list[FieldError]:
             text = "subPathExpr and subPath are mutually exclusive"
             errors.append(fe.invalid(f"{here}.subPathExpr", expression, text))
         errors += descending_path(expression, f"{place}.subPathExpr")
-    return errors
-
-
-def descending_path(path: str, place: str) -> list[FieldError]:
-    """A relative path that stays below where it starts."""
-    errors = [fe.invalid(place, path, "must be a relative path")] if path.startswith("/") else []
-    if ".." in path.split("/"):
-        errors.append(fe.invalid(place, path, "must not contain '..'"))
     return errors
 
 
@@ -182,14 +239,34 @@ def _resize_errors(policies: Sequence[Object], place: str, pod: PodFacts) -> lis
     return errors
 
 
+def _init_restart_errors(container: Object, place: str) -> list[FieldError]:
+    """Without a policy, rules of an init container are not looked at."""
+    errors = _restart_policy_errors(container, place)
+    return errors if container.get("restartPolicy") is not None else errors[:1]
+
+
 def _restart_policy_errors(container: Object, place: str) -> list[FieldError]:
-    policy = container.get("restartPolicy")
-    if policy is None:
-        if container.get("restartPolicyRules"):
-            return [fe.required(f"{place}.restartPolicy", "must specify restartPolicy when restart rules are used")]
-        return []
-    allowed = ("Always", "Never", "OnFailure")
-    return [] if policy in allowed else [fe.not_supported(f"{place}.restartPolicy", policy, allowed)]
+    policy, rules = container.get("restartPolicy"), container.get("restartPolicyRules") or ()
+    errors: list[FieldError] = []
+    if policy is None and rules:
+        errors.append(fe.required(f"{place}.restartPolicy", "must specify restartPolicy when restart rules are used"))
+    elif policy is not None:
+        errors += checks.supported(policy, ("Always", "Never", "OnFailure"), f"{place}.restartPolicy")
+    if len(rules) > _MAX_RULES:
+        errors.append(fe.too_many(f"{place}.restartPolicyRules", len(rules), _MAX_RULES))
+    for index, rule in enumerate(rules):
+        errors += _restart_rule_errors(rule, f"{place}.restartPolicyRules[{index}]")
+    return errors
+
+
+def _restart_rule_errors(rule: Object, place: str) -> list[FieldError]:
+    errors = checks.supported(rule.get("action"), ("Restart", "RestartAllContainers"), f"{place}.action")
+    codes = rule.get("exitCodes")
+    if codes is None:
+        return [*errors, fe.required(f"{place}.exitCodes", "must be specified")]
+    errors += checks.supported(codes.get("operator"), ("In", "NotIn"), f"{place}.exitCodes.operator")
+    count = len(codes.get("values") or ())
+    return errors + ([fe.too_many(f"{place}.exitCodes.values", count, 255)] if count > 255 else [])
 
 
 def running_errors(container: Object, place: str, pod: PodFacts) -> list[FieldError]:

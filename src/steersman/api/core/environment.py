@@ -9,6 +9,7 @@ from collections.abc import Collection, Sequence
 from typing import Any
 
 from steersman.api import checks
+from steersman.api.core.paths import without_backsteps
 from steersman.apimachinery import field_errors as fe
 from steersman.apimachinery import names
 from steersman.apimachinery.field_errors import FieldError
@@ -29,7 +30,9 @@ ENV_FIELDS = (
     "status.podIPs",
 )
 VOLUME_FIELDS = ("metadata.annotations", "metadata.labels", "metadata.name", "metadata.namespace", "metadata.uid")
-_KNOWN_FIELDS = frozenset((*ENV_FIELDS, *VOLUME_FIELDS, "spec.restartPolicy", "spec.schedulerName", "status.phase"))
+_KNOWN_FIELDS = frozenset(
+    (*ENV_FIELDS, *VOLUME_FIELDS, "spec.host", "spec.restartPolicy", "spec.schedulerName", "status.phase")
+)
 _RESOURCES = (
     "limits.cpu",
     "limits.ephemeral-storage",
@@ -82,13 +85,20 @@ def _source_errors(source: Object, value: str, place: str) -> list[FieldError]:
 
 def _key_errors(reference: Object, place: str) -> list[FieldError]:
     if place.endswith("fileKeyRef"):
-        return [fe.required(f"{place}.{key}") for key in ("volumeName", "path", "key") if not reference.get(key)]
+        return _file_key_errors(reference, place)
     name = reference.get("name") or ""
     errors = [fe.invalid(f"{place}.name", name, text) for text in names.name_is_dns_subdomain(name, False)]
     key = reference.get("key") or ""
     if not key:
         return [*errors, fe.required(f"{place}.key")]
     return errors + [fe.invalid(f"{place}.key", key, text) for text in names.config_map_key(key)]
+
+
+def _file_key_errors(reference: Object, place: str) -> list[FieldError]:
+    key, volume, path = (reference.get(name) or "" for name in ("key", "volumeName", "path"))
+    errors = env_name_errors(key, f"{place}.key") if key else [fe.required(f"{place}.key")]
+    errors += checks.dns_label(volume, f"{place}.volumeName") if volume else [fe.required(f"{place}.volumeName")]
+    return errors + (without_backsteps(path, f"{place}.path") if path else [fe.required(f"{place}.path")])
 
 
 def field_ref_errors(reference: Object, place: str, allowed: Collection[str]) -> list[FieldError]:
@@ -99,16 +109,24 @@ def field_ref_errors(reference: Object, place: str, allowed: Collection[str]) ->
     if not path:
         return [fe.required(f"{place}.fieldPath")]
     base, bracket, rest = path.partition("['")
-    if bracket and rest.endswith("']"):
+    subscripted = bracket and rest.endswith("']")
+    if why := _unknown_field(reference["apiVersion"], path, base if subscripted else ""):
+        return [fe.invalid(f"{place}.fieldPath", path, f"error converting fieldPath: {why}")]
+    if subscripted:
         subscript = rest[:-2]
-        if base == "metadata.annotations":
-            return checks.qualified_name(subscript.lower(), place)
-        if base == "metadata.labels":
-            return checks.qualified_name(subscript, place)
-    if path not in _KNOWN_FIELDS:
-        text = f"error converting fieldPath: field label not supported: {path}"
-        return [fe.invalid(f"{place}.fieldPath", path, text)]
+        return checks.qualified_name(subscript.lower() if base == "metadata.annotations" else subscript, place)
+    path = "spec.nodeName" if path == "spec.host" else path
     return [] if path in allowed else [fe.not_supported(f"{place}.fieldPath", path, sorted(allowed))]
+
+
+def _unknown_field(version: str, path: str, subscripted: str) -> str:
+    """Why there is no such field of a pod; `subscripted` is the map that the path takes one item of."""
+    if version != "v1":
+        return f"unsupported pod version: {version}"
+    if subscripted:
+        known = subscripted in ("metadata.annotations", "metadata.labels")
+        return "" if known else f"field label does not support subscript: {path}"
+    return "" if path in _KNOWN_FIELDS else f"field label not supported: {path}"
 
 
 def resource_ref_errors(reference: Object, place: str, *, volume: bool) -> list[FieldError]:

@@ -10,7 +10,7 @@ from typing import Any
 
 from steersman.api import checks
 from steersman.api.core.affinity import affinity_errors, spread_errors, tolerations_errors
-from steersman.api.core.claim_spec import claim_spec_errors
+from steersman.api.core.claim_spec import claim_template_errors
 from steersman.api.core.containers import (
     PodFacts,
     container_errors,
@@ -18,6 +18,7 @@ from steersman.api.core.containers import (
     init_containers_errors,
 )
 from steersman.api.core.resources import requirement_errors
+from steersman.api.core.security import pod_security_errors
 from steersman.api.core.volumes import volumes_errors
 from steersman.apimachinery import field_errors as fe
 from steersman.apimachinery import names
@@ -27,6 +28,8 @@ from steersman.apimachinery.meta import validate_annotations, validate_labels
 Object = dict[str, Any]
 RESTART_POLICIES = ("Always", "OnFailure", "Never")
 DNS_POLICIES = ("ClusterFirstWithHostNet", "ClusterFirst", "Default", "None")
+_MAX_HOSTNAME = 64
+_MAX_SEARCHES, _MAX_SEARCH_LIST = 32, 2048
 _HOST_PORT = "must match `containerPort` when `hostNetwork` is true"
 
 
@@ -46,9 +49,10 @@ def pod_spec_errors(spec: Object, place: str, *, pod_name: str = "", is_pod: boo
     """A pod's spec; `is_pod` tells a Pod from a template."""
     grace = spec.get("terminationGracePeriodSeconds")
     errors = [fe.required(f"{place}.terminationGracePeriodSeconds")] if grace is None else []
-    volumes, found = volumes_errors(spec.get("volumes") or (), f"{place}.volumes", pod_name, claim_spec_errors)
+    volumes, found = volumes_errors(spec.get("volumes") or (), f"{place}.volumes", pod_name, claim_template_errors)
     claims = frozenset(claim.get("name") or "" for claim in spec.get("resourceClaims") or ())
-    pod = PodFacts(volumes, claims, spec.get("restartPolicy") or "", grace)
+    found += _claims_errors(spec.get("resourceClaims") or (), f"{place}.resourceClaims")
+    pod = PodFacts(volumes, claims, spec.get("restartPolicy") or "", grace, spec.get("hostUsers") is not False)
     regular, initial = spec.get("containers") or (), spec.get("initContainers") or ()
     regular_names = {container.get("name") or "" for container in regular}
     errors += found
@@ -56,17 +60,61 @@ def pod_spec_errors(spec: Object, place: str, *, pod_name: str = "", is_pod: boo
     errors += init_containers_errors(initial, f"{place}.initContainers", pod, regular_names)
     errors += _ephemeral_errors(spec, f"{place}.ephemeralContainers", pod)
     if spec.get("resources") is not None:
+        if spec["resources"].get("claims") is not None:
+            text = "claims may not be set for Resources at pod-level"
+            errors.append(fe.forbidden(f"{place}.resources.claims", text))
         errors += requirement_errors(spec["resources"], f"{place}.resources", claims=claims)
     errors += _host_network_errors(spec, place, is_pod=is_pod)
     errors += checks.one_of(spec.get("restartPolicy"), RESTART_POLICIES, f"{place}.restartPolicy")
     errors += checks.one_of(spec.get("dnsPolicy"), DNS_POLICIES, f"{place}.dnsPolicy")
     errors += validate_labels(spec.get("nodeSelector") or {}, f"{place}.nodeSelector")
-    errors += _security_errors(spec, place)
+    errors += pod_security_errors(spec, f"{place}.securityContext")
+    if spec.get("shareProcessNamespace") and spec.get("hostPID"):
+        text = "ShareProcessNamespace and HostPID cannot both be enabled"
+        errors.append(fe.invalid(f"{place}.shareProcessNamespace", True, text))
     errors += affinity_errors(spec.get("affinity") or {}, f"{place}.affinity")
     errors += _dns_errors(spec, f"{place}.dnsConfig")
     errors += _gates_errors(spec, place)
     errors += spread_errors(spec.get("topologySpreadConstraints") or (), f"{place}.topologySpreadConstraints")
-    return errors + _names_errors(spec, place) + _last_errors(spec, place)
+    errors += _hostname_errors(spec, f"{place}.hostnameOverride")
+    return errors + _names_errors(spec, place) + _last_errors(spec, place) + _file_errors(spec, place)
+
+
+def _claims_errors(claims: Sequence[Object], place: str) -> list[FieldError]:
+    errors, seen = [], set()
+    for index, claim in enumerate(claims):
+        here, name = f"{place}[{index}]", claim.get("name") or ""
+        if not name:
+            errors.append(fe.required(f"{here}.name"))
+        elif name in seen:
+            errors.append(fe.duplicate(f"{here}.name", name))
+        else:
+            errors += checks.dns_label(name, f"{here}.name")
+        seen.add(name)
+        given = {key: claim.get(key) for key in ("resourceClaimName", "resourceClaimTemplateName")}
+        if len(set(map(type, given.values()))) == 1:  # both, or none
+            both = claim.get("resourceClaimName") is not None
+            text = "must specify one of: `resourceClaimName`, `resourceClaimTemplateName`"
+            text = (
+                "at most one of `resourceClaimName` or `resourceClaimTemplateName` may be specified" if both else text
+            )
+            shown = {"Name": name} | {key[0].upper() + key[1:]: value for key, value in given.items()}
+            errors.append(fe.invalid(here, fe.Struct(shown), text))
+        for key, value in given.items():
+            texts = [] if value is None else names.name_is_dns_subdomain(value, False)
+            errors += [fe.invalid(f"{here}.{key}", value, text) for text in texts]
+    return errors
+
+
+def _hostname_errors(spec: Object, place: str) -> list[FieldError]:
+    hostname = spec.get("hostnameOverride")
+    if hostname is None:
+        return []
+    others = ("setHostnameAsFQDN", "hostNetwork")
+    errors = [fe.forbidden(place, f"may not be specified when {key} is true") for key in others if spec.get(key)]
+    if len(hostname.encode()) > _MAX_HOSTNAME:
+        errors.append(fe.too_long(place, _MAX_HOSTNAME))
+    return errors + checks.dns_subdomain(hostname, place)
 
 
 def _host_network_errors(spec: Object, place: str, *, is_pod: bool) -> list[FieldError]:
@@ -102,18 +150,22 @@ def _ephemeral_errors(spec: Object, place: str, pod: PodFacts) -> list[FieldErro
     return errors
 
 
-def _security_errors(spec: Object, place: str) -> list[FieldError]:
-    context = spec.get("securityContext") or {}
-    field = f"{place}.securityContext"
-    errors: list[FieldError] = []
-    for key in ("fsGroup", "runAsUser", "runAsGroup"):
-        if context.get(key) is not None:
-            errors += checks.in_range(context[key], 0, checks.MAX_INT32, f"{field}.{key}")
-    for index, group in enumerate(context.get("supplementalGroups") or ()):
-        errors += checks.in_range(group, 0, checks.MAX_INT32, f"{field}.supplementalGroups[{index}]")
-    if spec.get("shareProcessNamespace") and spec.get("hostPID"):
-        text = "ShareProcessNamespace and HostPID cannot both be enabled"
-        errors.append(fe.invalid(f"{place}.shareProcessNamespace", True, text))
+def _file_errors(spec: Object, place: str) -> list[FieldError]:
+    """Variables are read from files of the pod's own empty volumes only."""
+    volumes = {volume.get("name") or "": volume for volume in spec.get("volumes") or ()}
+    errors = []
+    for kind in ("initContainers", "containers", "ephemeralContainers"):
+        for index, container in enumerate(spec.get(kind) or ()):
+            for number, variable in enumerate(container.get("env") or ()):
+                reference = (variable.get("valueFrom") or {}).get("fileKeyRef")
+                if reference is None:
+                    continue
+                field = f"{place}.{kind}[{index}].env[{number}].valueFrom.fileKeyRef.volumeName"
+                name = reference.get("volumeName") or ""
+                if name not in volumes:
+                    errors.append(fe.not_found(field, name))
+                elif volumes[name].get("emptyDir") is None:
+                    errors.append(fe.invalid(field, name, "referenced volume must be of type emptyDir"))
     return errors
 
 
@@ -131,9 +183,25 @@ def _dns_errors(spec: Object, place: str) -> list[FieldError]:
         errors.append(fe.invalid(f"{place}.nameservers", servers, "must not have more than 3 nameservers"))
     for index, server in enumerate(servers):
         errors += checks.ip(server, f"{place}.nameservers[{index}]")
+    errors += _searches_errors((config or {}).get("searches") or [], f"{place}.searches")
     for index, option in enumerate((config or {}).get("options") or ()):
         if not option.get("name"):
             errors.append(fe.required(f"{place}.options[{index}]", "must not be empty"))
+    return errors
+
+
+def _searches_errors(searches: list[str], place: str) -> list[FieldError]:
+    errors = []
+    if len(searches) > _MAX_SEARCHES:
+        errors.append(fe.invalid(place, searches, f"must not have more than {_MAX_SEARCHES} search paths"))
+    if len(" ".join(searches).encode()) > _MAX_SEARCH_LIST:
+        text = f"must not have more than {_MAX_SEARCH_LIST} characters (including spaces) in the search list"
+        errors.append(fe.invalid(place, searches, text))
+    for index, search in enumerate(searches):
+        if search != ".":
+            domain = search.removesuffix(".")
+            texts = names.dns1123_subdomain_with_underscores(domain)
+            errors += [fe.invalid(f"{place}[{index}]", domain, text) for text in texts]
     return errors
 
 
@@ -180,7 +248,8 @@ def _last_errors(spec: Object, place: str) -> list[FieldError]:
     if spec.get("overhead") is not None:
         errors += requirement_errors({"limits": spec["overhead"]}, f"{place}.overhead")
     if spec.get("os") is not None:
-        errors += checks.one_of(spec["os"].get("name"), ("linux", "windows"), f"{place}.os.name")
+        known, name = ("linux", "windows"), spec["os"].get("name")
+        errors += checks.supported(name, known, f"{place}.os") if name else [fe.required(f"{place}.os.name")]
     return errors
 
 

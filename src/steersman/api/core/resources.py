@@ -133,15 +133,25 @@ def _above_limit(name: str, request: str, limit: str | None, field: str) -> list
 
 
 def _claim_errors(used: Any, known: frozenset[str], field: str) -> list[FieldError]:
-    errors, seen = [], set()
+    errors: list[FieldError] = []
+    seen: set[str] = set()
+    among = f": {', '.join(sorted(known))}" if known else " which is empty"
     for index, claim in enumerate(used):
-        name = claim.get("name") or ""
-        key = f"{name}/{claim['request']}" if claim.get("request") else name
+        place, name, request = f"{field}[{index}]", claim.get("name") or "", claim.get("request") or ""
         if not name:
-            errors.append(fe.required(f"{field}[{index}]"))
-        elif name in seen or key in seen:
-            errors.append(fe.duplicate(f"{field}[{index}]", key))
-        seen.add(key)
+            errors.append(fe.required(place))
+        elif name in seen:
+            errors.append(fe.duplicate(place, name))
+        else:
+            key = f"{name}/{request}" if request else name
+            if request:
+                errors += [fe.invalid(f"{place}.request", request, text) for text in names.dns1123_label(request)]
+            if key in seen:
+                errors.append(fe.duplicate(place, key))
+            elif not request:
+                errors += [fe.duplicate(place, name) for other in seen if other.partition("/")[0] == name]
+            seen.add(key)
         if name and name not in known:
-            errors.append(fe.not_found(f"{field}[{index}]", name))
+            text = f"must be one of the names in pod.spec.resourceClaims{among}"
+            errors.append(FieldError(fe.NOT_FOUND, place, name, text))
     return errors

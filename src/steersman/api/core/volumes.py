@@ -8,11 +8,13 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
+from steersman._util.gotext import quote
 from steersman.api import checks
-from steersman.api.core.containers import descending_path
 from steersman.api.core.environment import VOLUME_FIELDS, field_ref_errors, resource_ref_errors
+from steersman.api.core.paths import local_path
+from steersman.api.core.projections import bundle_errors, certificate_errors
 from steersman.apimachinery import field_errors as fe
-from steersman.apimachinery import quantity
+from steersman.apimachinery import names, quantity
 from steersman.apimachinery.field_errors import FieldError
 
 Object = dict[str, Any]
@@ -32,18 +34,22 @@ _ONE = "may not specify more than 1 volume type"
 
 
 def volumes_errors(
-    volumes: Sequence[Object], place: str, pod_name: str, claim_spec: Rule
+    volumes: Sequence[Object], place: str, pod_name: str, claim_template: Rule
 ) -> tuple[dict[str, Object], list[FieldError]]:
     """The sound volumes by name, and what is wrong with the others.
 
-    `pod_name` is "" for templates; `claim_spec` judges the claims that ephemeral volumes make.
+    `pod_name` is "" for templates; `claim_template` judges the claims that ephemeral volumes make.
     """
     errors: list[FieldError] = []
     found: dict[str, Object] = {}
     made = {f"{pod_name}-{volume.get('name')}" for volume in volumes if pod_name and volume.get("ephemeral")}
     for index, volume in enumerate(volumes):
         here, name = f"{place}[{index}]", volume.get("name") or ""
-        wrong = _source_errors(volume, here, claim_spec)
+        wrong = _source_errors(volume, here, claim_template)
+        if pod_name and name and volume.get("ephemeral") is not None:
+            claimed = f"{pod_name}-{name}"
+            texts = names.name_is_dns_subdomain(claimed, False)
+            wrong += [fe.invalid(f"{here}.name", name, f"PVC name {quote(claimed)}: {text}") for text in texts]
         wrong += checks.dns_label(name, f"{here}.name") if name else [fe.required(f"{here}.name")]
         if name in found:
             wrong.append(fe.duplicate(f"{here}.name", name))
@@ -57,7 +63,7 @@ def volumes_errors(
     return found, errors
 
 
-def _source_errors(volume: Object, place: str, claim_spec: Rule) -> list[FieldError]:
+def _source_errors(volume: Object, place: str, claim_template: Rule) -> list[FieldError]:
     given = [key for key in _ORDER if volume.get(key) is not None]
     given += [key for key in volume if key not in ("name", *_ORDER) and volume[key] is not None]
     if not given:
@@ -66,12 +72,12 @@ def _source_errors(volume: Object, place: str, claim_spec: Rule) -> list[FieldEr
     first, *others = given
     source = volume[first]
     if first == "ephemeral":
-        errors += _ephemeral(source, f"{place}.ephemeral", claim_spec)
+        errors += _ephemeral(source, f"{place}.ephemeral", claim_template)
     elif first in _RULES:
         errors += _RULES[first](source, f"{place}.{first}")
     else:
         errors += [fe.required(f"{place}.{first}.{key}") for key in _REQUIRED.get(first, ()) if not source.get(key)]
-    return errors + [fe.forbidden(f"{place}.{key}", _ONE) for key in others]
+    return errors + [fe.forbidden(f"{place}.{_PLACES.get(key, key)}", _ONE) for key in others]
 
 
 def _mode(source: Object, key: str, place: str) -> list[FieldError]:
@@ -84,15 +90,8 @@ def _items(source: Object, place: str) -> list[FieldError]:
     for index, item in enumerate(source.get("items") or ()):
         here, path = f"{place}.items[{index}]", item.get("path") or ""
         errors += [fe.required(f"{here}.{key}") for key in ("key", "path") if not item.get(key)]
-        errors += _local_path(path, f"{here}.path")
+        errors += local_path(path, f"{here}.path")
         errors += _mode(item, "mode", here)
-    return errors
-
-
-def _local_path(path: str, place: str) -> list[FieldError]:
-    errors = descending_path(path, place)
-    if path.startswith("..") and not path.startswith("../"):
-        errors.append(fe.invalid(place, path, "must not start with '..'"))
     return errors
 
 
@@ -129,7 +128,7 @@ def _config_map(source: Object, place: str) -> list[FieldError]:
 def _downward_file(item: Object, place: str) -> list[FieldError]:
     path = item.get("path") or ""
     errors = [] if path else [fe.required(f"{place}.path")]
-    errors += _local_path(path, f"{place}.path")
+    errors += local_path(path, f"{place}.path")
     field, resource = item.get("fieldRef"), item.get("resourceFieldRef")
     if field is not None:
         errors += field_ref_errors(field, f"{place}.fieldRef", VOLUME_FIELDS)
@@ -155,11 +154,11 @@ def _projected(source: Object, place: str) -> list[FieldError]:
     seen: set[str] = set()
     for index, projection in enumerate(source.get("sources") or ()):
         here = f"{place}.sources[{index}]"
-        given = [key for key in projection if projection[key] is not None]
+        given = [key for key in _PROJECTIONS if projection.get(key) is not None]
         for key in given:
             errors += _projection(key, projection[key], f"{here}.{key}", place, seen)
         if len(given) > 1:
-            errors.append(fe.forbidden(here, _ONE))
+            errors.append(fe.forbidden(here, f"{_ONE} per source"))
     return errors
 
 
@@ -173,16 +172,22 @@ def _projection(kind: str, source: Object, here: str, place: str, seen: set[str]
         for item in source.get("items") or ():
             errors += _downward_file(item, here)
     elif kind == "serviceAccountToken":
-        errors += _token(source, here)
+        return _token(source, here, place)
+    elif kind == "clusterTrustBundle":
+        errors += bundle_errors(source, here)
         paths = [source.get("path") or ""]
-    for path in filter(None, paths):
+    else:
+        errors += certificate_errors(source, here)
+        paths = [source.get(key) or "" for key in ("credentialBundlePath", "keyPath", "certificateChainPath")]
+    for path in paths if kind == "clusterTrustBundle" else filter(None, paths):
         if path in seen:
-            errors.append(fe.invalid(place, source.get("name") or path, "conflicting duplicate paths"))
+            name = source.get("name") if kind in ("secret", "configMap") else None
+            errors.append(fe.invalid(place, name or path, "conflicting duplicate paths"))
         seen.add(path)
     return errors
 
 
-def _token(source: Object, place: str) -> list[FieldError]:
+def _token(source: Object, place: str, projected: str) -> list[FieldError]:
     seconds = source.get("expirationSeconds") or 0
     errors = []
     if seconds < 600:
@@ -192,15 +197,15 @@ def _token(source: Object, place: str) -> list[FieldError]:
         errors.append(
             fe.invalid(f"{place}.expirationSeconds", seconds, "may not specify a duration larger than 2^32 seconds")
         )
-    path = source.get("path") or ""
-    return errors + (_local_path(path, f"{place}.path") if path else [fe.required(f"{place}.path")])
+    path, field = source.get("path") or "", f"{projected}.path"  # as upstream has it
+    return errors + (local_path(path, field) if path else [fe.required(field)])
 
 
-def _ephemeral(source: Object, place: str, claim_spec: Rule) -> list[FieldError]:
+def _ephemeral(source: Object, place: str, claim_template: Rule) -> list[FieldError]:
     template = source.get("volumeClaimTemplate")
     if template is None:
         return [fe.required(f"{place}.volumeClaimTemplate")]
-    return claim_spec(template.get("spec") or {}, f"{place}.volumeClaimTemplate.spec")
+    return claim_template(template, f"{place}.volumeClaimTemplate")
 
 
 def _iscsi(source: Object, place: str) -> list[FieldError]:
@@ -214,6 +219,7 @@ def _nfs(source: Object, place: str) -> list[FieldError]:
     return errors if path.startswith("/") else [*errors, fe.invalid(f"{place}.path", path, "must be an absolute path")]
 
 
+_PROJECTIONS = ("secret", "configMap", "downwardAPI", "serviceAccountToken", "clusterTrustBundle", "podCertificate")
 _ORDER: tuple[str, ...] = (
     "emptyDir",
     "hostPath",
@@ -227,6 +233,7 @@ _ORDER: tuple[str, ...] = (
 _ORDER += ("glusterfs", "flocker", "persistentVolumeClaim", "rbd", "cinder", "cephfs", "quobyte", "downwardAPI", "fc")
 _ORDER += ("flexVolume", "configMap", "azureFile", "vsphereVolume", "photonPersistentDisk", "portworxVolume")
 _ORDER += ("azureDisk", "storageos", "projected", "scaleIO", "csi", "ephemeral", "image")
+_PLACES = {"cephfs": "cephFS", "downwardAPI": "downwarAPI"}  # as upstream spells it
 _RULES: Mapping[str, Rule] = {
     "emptyDir": _empty_dir,
     "hostPath": _host_path,
