@@ -11,6 +11,7 @@ from typing import Any
 
 import aiohttp
 import pytest
+from hypothesis import HealthCheck, settings
 
 from steersman.apiserver.authn.tokens import StaticTokens
 from steersman.apiserver.authn.user import UserInfo
@@ -21,6 +22,10 @@ from steersman.controlplane.kubeconfig import write_kubeconfig
 from steersman.controlplane.plane import ControlPlane
 from steersman.net.pki import ServerFiles, load_or_create
 from steersman.net.tls import client_ssl_context, server_ssl_context
+
+# How fast an example is tells of the machine, not of a law.
+settings.register_profile("suite", deadline=None, suppress_health_check=[HealthCheck.too_slow])
+settings.load_profile("suite")
 
 TOKENS = {
     "admintoken": UserInfo("admin", "admin", ("system:masters",)),
