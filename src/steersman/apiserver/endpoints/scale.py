@@ -111,7 +111,9 @@ async def _write(core: Core, scope: ResourceScope, x: Exchange, mapping: ScaleMa
 
     def scaled(current: Object | None) -> Object:
         assert current is not None
-        return change(current)
+        proposed = change(current)
+        rest.match_namespace(proposed["metadata"], info.namespace, namespaced=scope.namespaced)
+        return proposed
 
     facet = _ScaleFacet(scope, mapping, _paths(core, scope), info.name)
     entry, _ = await core.registry.update(
