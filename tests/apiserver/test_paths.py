@@ -27,6 +27,17 @@ CONFIG_MAPS = f"{NAMESPACES}/default/configmaps"
         (f"{CONFIG_MAPS}/%2e%2e", 400, 'Name parameter invalid: "..": may not be'),
         (f"{CONFIG_MAPS}/%252F", 400, 'Name parameter invalid: "%2F": may not contain'),
         (f"{CONFIG_MAPS}/a%00b", 404, "not found"),
+        ("/version//", 200, ""),
+        ("/version/x", 404, "could not find"),
+        ("/version//x", 404, "could not find"),
+        ("/versionx", 404, "404 page not found"),
+        ("/openid/v1/jwks//", 200, ""),
+        ("/openid/v1/jwks/x", 404, "could not find"),
+        ("/openid/v1/x", 404, "404 page not found"),
+        ("/.well-known/openid-configuration/x", 404, "could not find"),
+        ("/api//", 200, ""),
+        ("/apis//", 404, "404 page not found"),
+        ("/apis/apps/v1//", 200, ""),
     ],
 )
 async def test_paths(apiserver: Any, path: str, status: int, text: str) -> None:
@@ -36,6 +47,18 @@ async def test_paths(apiserver: Any, path: str, status: int, text: str) -> None:
     assert answer.status == status
     message = answer.body.get("message", "") if isinstance(answer.body, dict) else answer.body
     assert text in message
+
+
+@pytest.mark.parametrize("method", ["HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS"])
+@pytest.mark.parametrize("path", ["/pods", "/namespaces/default/configmaps/a", "/namespaces/default"])
+async def test_a_path_of_a_watch_is_for_get_alone(apiserver: Any, method: str, path: str) -> None:
+    assert (await apiserver.request(method, f"/api/v1/watch{path}")).status == 405
+
+
+async def test_one_namespace_is_watched_at_its_old_path(apiserver: Any) -> None:
+    answer = await apiserver.request("GET", "/api/v1/watch/namespaces/default?timeoutSeconds=1")
+    text = answer.body if isinstance(answer.body, str) else str(answer.body)
+    assert text.count("ADDED") == 1 and "kubernetes.io/metadata.name" in text
 
 
 async def test_the_right_to_one_namespace_reaches_no_other(apiserver: Any) -> None:

@@ -30,6 +30,7 @@ from steersman.apiserver.strategy import Strategy
 
 # Documents for discovery do not mind a slash at the end, all other paths do.
 _WITH_SLASH = frozenset({"api", "apis", "openid", ".well-known", "version"})
+_DOCUMENTS = (["version"], ["openid", "v1", "jwks"], [".well-known", "openid-configuration"])
 _VERBS_ON_ITEM = frozenset({"get", "update", "patch", "delete"})
 
 
@@ -112,7 +113,7 @@ async def _object(core: Core, scope: ResourceScope, x: Exchange) -> Answer:
     if len(x.info.parts) > 2:
         raise no_such_resource()
     if not scope.custom:
-        if x.info.method == "HEAD":
+        if x.info.method == "HEAD" or (verb == "watch" and x.info.method != "GET"):
             raise no_such_method()
         on_item = len(x.info.parts) > 1
         if verb not in scope.verbs or (verb in _VERBS_ON_ITEM and not on_item) or (verb == "create" and on_item):
@@ -180,6 +181,7 @@ def _strategy_of(scope: ResourceScope, subresource: str) -> Strategy:
 async def _path(core: Core, x: Exchange) -> Answer:
     """Everything that is no object: discovery, schemas, health, version, metrics; some whatever the method."""
     parts = _parts(x.info.path)
+    _see_no_document_above(parts)
     if "" in parts:
         return answers.page_not_found()
     if x.info.method != "GET" and _only_for_get(core, parts):
@@ -216,9 +218,17 @@ async def _path(core: Core, x: Exchange) -> Answer:
 def _parts(path: str) -> list[str]:
     """The parts of a path, "" among them where it has slashes that mean nothing."""
     parts = path.split("/")[1:]
-    if parts[-1] == "" and (len(parts) == 1 or parts[0] in _WITH_SLASH):
+    if parts == ["apis", "", ""]:
+        return parts
+    while parts and parts[-1] == "" and (len(parts) == 1 or parts[0] in _WITH_SLASH):
         parts.pop()
     return parts
+
+
+def _see_no_document_above(parts: list[str]) -> None:
+    """Raises NotFound for a path that leads on where upstream has a web service of one document."""
+    if any(parts[: len(document)] == document and parts != document for document in _DOCUMENTS):
+        raise no_such_resource()
 
 
 def _only_for_get(core: Core, parts: list[str]) -> bool:

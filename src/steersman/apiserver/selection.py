@@ -53,7 +53,10 @@ class Selection:
 
 
 def select(scope: ResourceScope, namespace: str, options: ListOptions, name: str = "") -> Selection:
-    """The selection that a request describes. Raises BadRequest for selectors that are malformed or not supported."""
+    """The selection that a request describes. Raises BadRequest for selectors that are malformed or not supported.
+
+    `namespace` is the path's; that of a namespace itself is no part of its key.
+    """
     try:
         labels = selectors.parse(options.label_selector)
         fields = field_selectors.parse(options.field_selector)
@@ -61,4 +64,4 @@ def select(scope: ResourceScope, namespace: str, options: ListOptions, name: str
             fields = scope.select_fields(fields)
     except SelectorError as error:
         raise BadRequest(str(error)) from None
-    return Selection(namespace, name, labels or None, fields or None, scope)
+    return Selection(namespace if scope.namespaced else "", name, labels or None, fields or None, scope)

@@ -22,7 +22,7 @@ CONFIGURATION_PATH, KEYS_PATH = "/.well-known/openid-configuration", "/openid/v1
 
 def serve(core: Core, x: Exchange) -> Answer:
     """GET on one of the two paths; 404 for others near them. Raises MethodNotAllowed."""
-    path = x.info.path.removesuffix("/")
+    path = x.info.path.rstrip("/")
     if path not in (CONFIGURATION_PATH, KEYS_PATH):
         return answers.page_not_found()
     if x.info.method != "GET":
