@@ -19,6 +19,7 @@ COMMANDS = {
     "migrate": "steersman.migration.command",
     "finalizers": "steersman.migration.finalizers_command",
     "generate": "steersman.generate.command",
+    "init": "steersman.generate.init_command",
     "demo": "steersman.demo.command",
 }
 """Subcommands by name, and the module that has each: it is imported when it is called, for start-up's sake."""

@@ -17,6 +17,7 @@ from typing import Any
 
 _INSTALLED = tuple(Path(sysconfig.get_path(name)).resolve() for name in ("stdlib", "purelib", "platlib"))
 _CLIENTS = frozenset({"client", "live"})
+_PACKAGES = frozenset({"site-packages", "dist-packages"})
 _OURS = Path(__file__).resolve().parents[1]
 
 
@@ -59,7 +60,7 @@ def _plain(func: Any) -> Any:
 
 
 def _is_steersmans(each: Any) -> bool:
-    return inspect.isfunction(each) and each.__module__.startswith("steersman.")
+    return inspect.isfunction(each) and (each.__module__ or "").startswith("steersman.")
 
 
 def _is_own(each: Any) -> bool:
@@ -69,8 +70,10 @@ def _is_own(each: Any) -> bool:
         source = inspect.getsourcefile(each)
     except TypeError:
         return False
-    path = Path(source).resolve() if source else None
-    return path is not None and not any(path.is_relative_to(place) for place in (*_INSTALLED, _OURS))
+    if not source:
+        return False
+    path = Path(source).resolve()
+    return _PACKAGES.isdisjoint(path.parts) and not any(map(path.is_relative_to, (*_INSTALLED, _OURS)))
 
 
 def _tree(each: Any) -> ast.AST | None:

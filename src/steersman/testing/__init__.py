@@ -14,6 +14,7 @@ if TYPE_CHECKING:
     from steersman.testing.eventually import eventually_async as eventually_async
     from steersman.testing.matching import differences as differences
     from steersman.testing.matching import like as like
+    from steersman.testing.operators import running as running
     from steersman.testing.thread import ThreadedControlPlane as ThreadedControlPlane
     from steersman.testing.thread import control_plane as control_plane
 
@@ -25,6 +26,7 @@ _MODULES = {
     "eventually": "eventually",
     "eventually_async": "eventually",
     "like": "matching",
+    "running": "operators",
 }
 
 

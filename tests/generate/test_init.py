@@ -1,0 +1,152 @@
+"""`steersman init`: a project that tests itself at once."""
+
+from __future__ import annotations
+
+import os
+import re
+import subprocess
+import sys
+import sysconfig
+import tomllib
+from pathlib import Path
+
+import pytest
+import yaml
+
+from steersman import cli
+
+BIN = Path(sys.executable).parent
+
+
+def init(*arguments: str) -> int:
+    try:
+        return cli.main(["init", *arguments])
+    except SystemExit as ended:
+        return int(ended.code or 0)
+
+
+def call(directory: Path, *command: str | Path, **environment: str) -> str:
+    """What a command prints; it must succeed."""
+    done = subprocess.run(
+        command,
+        cwd=directory,
+        env={**os.environ, **environment},
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
+        text=True,
+        timeout=500,
+        check=False,
+    )
+    assert done.returncode == 0, done.stdout
+    return done.stdout
+
+
+def installed_here(project: Path) -> None:
+    """The project's environment, with all that this one has: nothing has to come over a network."""
+    call(project, sys.executable, "-m", "venv", ".venv")
+    site = next((project / ".venv" / "lib").glob("python*/site-packages"))
+    site.joinpath("outer.pth").write_text(f"import site; site.addsitedir({sysconfig.get_path('purelib')!r})\n")
+
+
+@pytest.mark.slow
+@pytest.mark.timeout(600)
+def test_a_new_project_tests_itself_and_makes_its_manifests(tmp_path: Path) -> None:
+    call(tmp_path, BIN / "steersman", "init", "demo")
+    project = tmp_path / "demo"
+    installed_here(project)
+    offline = {"PIP_NO_INDEX": "1", "PIP_NO_BUILD_ISOLATION": "0", "PYTEST_ADDOPTS": "-p no:randomly -p no:xdist"}
+    assert re.search(r"\b4 passed\b", call(project, "make", "test", **offline))
+    call(project, "make", "manifests", "IMAGE=registry.example.com/demo:1", "NAMESPACE=demo")
+    objects = list(yaml.safe_load_all((project / "manifests" / "deploy.yaml").read_text()))
+    deployment = next(obj for obj in objects if obj["kind"] == "Deployment")
+    assert deployment["metadata"]["namespace"] == "demo"
+    container = deployment["spec"]["template"]["spec"]["containers"][0]
+    assert container["image"] == "registry.example.com/demo:1"
+    # The image has the same entry point and the same operator.
+    dockerfile = (project / "Dockerfile").read_text()
+    assert container["args"][:2] == ["run", "demo.operator"]
+    assert 'ENTRYPOINT ["/app/bin/steersman"]' in dockerfile
+    assert 'CMD ["run", "demo.operator"]' in dockerfile
+
+
+def test_the_names_stand_everywhere(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    assert init("data-base", "--kind", "Policy", "--group", "db.myorg.io") == 0
+    files = {str(path.relative_to(tmp_path)): path for path in tmp_path.rglob("*") if path.is_file()}
+    assert set(files) == {
+        f"data-base/{name}"
+        for name in (
+            *(".dockerignore", ".gitignore", "Dockerfile", "Makefile", "README.md", "pyproject.toml"),
+            *(f"data_base/{module}.py" for module in ("__init__", "models", "operator", "webhooks")),
+            *("examples/policy.yaml", "tests/test_operator.py"),
+        )
+    }
+    assert not [name for name, path in files.items() if "{{" in path.read_text() or ".tmpl" in name]
+    assert yaml.safe_load(files["data-base/examples/policy.yaml"].read_text())["apiVersion"] == "db.myorg.io/v1"
+    assert tomllib.loads(files["data-base/pyproject.toml"].read_text())["project"]["name"] == "data-base"
+    assert (
+        "class Policy(st.CustomResource[PolicySpec, PolicyStatus]):"
+        in files["data-base/data_base/models.py"].read_text()
+    )
+    assert 'plural="policies"' in files["data-base/data_base/models.py"].read_text()
+
+
+@pytest.mark.parametrize("name", ["demo", "a", "data-base-1"])
+def test_what_is_written_is_tidy(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, name: str) -> None:
+    monkeypatch.chdir(tmp_path)
+    assert init(name) == 0
+    project = tmp_path / name
+    call(project, BIN / "ruff", "check", "--isolated", "--line-length", "120", "--select", "E,F,I,UP,B,W", ".")
+    call(project, BIN / "ruff", "format", "--isolated", "--line-length", "120", "--check", ".")
+
+
+def test_where_steersman_comes_from(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+
+    def given(name: str) -> str:
+        found = re.search(r"^STEERSMAN \?= (.*)$", (tmp_path / name / "Makefile").read_text(), re.M)
+        assert found is not None
+        return found[1]
+
+    init("one")
+    assert given("one") == "steersman"
+    (tmp_path / "source").mkdir()
+    init("two", "--steersman", "./source")
+    assert given("two") == str(tmp_path / "source")
+    monkeypatch.setenv("STEERSMAN_REQUIREMENT", "git+https://git.example.com/steersman@v1")
+    init("three")
+    assert given("three") == "git+https://git.example.com/steersman@v1"
+    init("four", "--steersman", "steersman>=0.1")
+    assert given("four") == "steersman>=0.1"
+
+
+@pytest.mark.parametrize(
+    ("arguments", "said"),
+    [
+        (["Demo"], "'Demo' cannot be a name"),
+        (["../demo"], "'../demo' cannot be a name"),
+        (["a" * 41], "cannot be a name"),
+        (["json"], "json is a module's name already"),
+        (["class"], "class is a module's name already"),
+        (["tests"], "tests is a module's name already"),
+        (["demo", "--kind", "demo"], "'demo' cannot be a kind"),
+        (["demo", "--kind", "None"], "'None' cannot be a kind"),
+        (["demo", "--group", "demo"], "'demo' cannot be a group"),
+        (["demo", "--steersman", "a'b"], "cannot stand in a Makefile"),
+        (["demo", "--steersman", "a\nb"], "cannot stand in a Makefile"),
+        (["there"], "there exists already"),
+        ([], "NAME"),
+    ],
+)
+def test_what_cannot_be_made(
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+    arguments: list[str],
+    said: str,
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "there").mkdir()
+    assert init(*arguments) == 1
+    assert said in capsys.readouterr().err
+    assert [path.name for path in tmp_path.iterdir()] == ["there"]
