@@ -6,7 +6,8 @@ Source: kubernetes `pkg/registry/core/{node,resourcequota,limitrange,podtemplate
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import math
+from collections.abc import Mapping, Sequence
 from datetime import datetime
 from typing import Any
 
@@ -16,7 +17,14 @@ from steersman.api.builtin import BuiltinStrategy, StatusStrategy
 from steersman.api.core.affinity import TAINT_EFFECTS
 from steersman.api.core.pod_spec import template_errors
 from steersman.api.core.pod_warnings import generation_changed, template_warnings
-from steersman.api.core.resources import is_standard_quota, name_errors, quantity_errors, quota_name_errors
+from steersman.api.core.resources import (
+    container_name_errors,
+    is_standard_quota,
+    name_errors,
+    overcommit_allowed,
+    quantity_errors,
+    quota_name_errors,
+)
 from steersman.api.strategy import Object, Strategy
 from steersman.api.tables import age, container_cells
 from steersman.apimachinery import field_errors as fe
@@ -48,6 +56,12 @@ _SCOPES = (
     "Terminating",
     "VolumeAttributesClass",
 )
+_CONFLICTS = ({"BestEffort", "NotBestEffort"}, {"Terminating", "NotTerminating"})
+_EXISTING = frozenset(_SCOPES) - {"PriorityClass", "VolumeAttributesClass"}
+_ANY = (
+    "ResourceQuotaScopeTerminating, ResourceQuotaScopeNotTerminating, ResourceQuotaScopeBestEffort, "
+    "ResourceQuotaScopeNotBestEffort or ResourceQuotaScopeCrossNamespacePodAffinity"
+)
 
 
 class NodeStrategy(BuiltinStrategy):
@@ -69,11 +83,11 @@ class NodeStrategy(BuiltinStrategy):
             elif effect not in TAINT_EFFECTS:
                 errors.append(fe.not_supported(f"{place}.effect", effect, TAINT_EFFECTS))
             if (key, effect) in seen:
-                errors.append(fe.duplicate(place, taint))
+                shown = fe.Struct(Key=key, Value=value, Effect=effect, TimeAdded=taint.get("timeAdded"))
+                text = "taints must be unique by key and effect pair"
+                errors.append(FieldError(fe.DUPLICATE, place, shown, text))
             seen.add((key, effect))
-        for index, network in enumerate(spec.get("podCIDRs") or ()):
-            errors += checks.cidr(network, f"spec.podCIDRs[{index}]")
-        return errors
+        return errors + _networks_errors(spec.get("podCIDRs") or [], "spec.podCIDRs")
 
     def validate_update(self, new: Object, old: Object) -> list[FieldError]:
         errors = super().validate_update(new, old)
@@ -106,6 +120,25 @@ class NodeStrategy(BuiltinStrategy):
         ]
 
 
+def _networks_errors(networks: list[str], place: str) -> list[FieldError]:
+    """One network of each family."""
+    errors: list[FieldError] = []
+    for index, network in enumerate(networks):
+        errors += checks.cidr(network, f"{place}[{index}]")
+    if len(networks) < 2:
+        return errors
+    parsed = [checks.parse_network(network) for network in networks]
+    if None in parsed:
+        bad = parsed.index(None)
+        why = f"invalid CIDR[{bad}]: <nil> (invalid CIDR address: {networks[bad]})"
+        text = f"invalid PodCIDRs. failed to check with dual stack with error:{why}"
+        errors.append(FieldError(fe.INTERNAL, place, None, text))
+    families = {found[0].version for found in parsed if found is not None}
+    if None in parsed or len(families) < 2 or len(networks) > 2:
+        errors.append(fe.invalid(place, networks, "may specify no more than one CIDR for each IP family"))
+    return errors
+
+
 def _node_state(spec: Object, status: Object) -> str:
     ready = next((item for item in status.get("conditions") or () if item.get("type") == "Ready"), None)
     found = "Unknown" if ready is None else "Ready" if ready.get("status") == "True" else "NotReady"
@@ -131,7 +164,9 @@ class ResourceQuotaStrategy(BuiltinStrategy):
         for name, value in (spec.get("hard") or {}).items():
             errors += quota_name_errors(name, f"spec.hard[{name}]")
             errors += quantity_errors(name, value, f"spec.hard[{name}]")
-        return errors + _scopes_errors(spec.get("scopes") or [], spec.get("hard") or {})
+        errors += _scopes_errors(spec.get("scopes") or [], spec.get("hard") or {})
+        selector = spec.get("scopeSelector")
+        return errors + (_selector_errors(selector, spec) if selector is not None else [])
 
     def validate_update(self, new: Object, old: Object) -> list[FieldError]:
         errors = super().validate_update(new, old)
@@ -173,10 +208,42 @@ def _scopes_errors(scopes: Sequence[str], hard: Object) -> list[FieldError]:
             for name in sorted(hard)
             if is_standard_quota(name) and not _scope_counts(scope, name)
         ]
-    pairs = ({"BestEffort", "NotBestEffort"}, {"Terminating", "NotTerminating"})
     return errors + [
-        fe.invalid("spec.scopes", list(scopes), "conflicting scopes") for pair in pairs if pair <= set(scopes)
+        fe.invalid("spec.scopes", list(scopes), "conflicting scopes") for pair in _CONFLICTS if pair <= set(scopes)
     ]
+
+
+def _selector_errors(selector: Object, spec: Object) -> list[FieldError]:
+    """A selector by scopes: upstream places its errors at the list, whichever item they are of."""
+    requirements, place = selector.get("matchExpressions") or [], "spec.scopeSelector.matchExpressions"
+    fields = (("ScopeName", "scopeName"), ("Operator", "operator"))
+    printed = [
+        fe.Struct({name: item.get(key) or "" for name, key in fields} | {"Values": item.get("values")})
+        for item in requirements
+    ]
+    errors: list[FieldError] = []
+    for requirement in requirements:
+        scope, operator = (requirement.get(key) or "" for key in ("scopeName", "operator"))
+        values = requirement.get("values") or []
+        if scope not in _SCOPES:
+            errors.append(fe.invalid(f"{place}.scopeName", scope, "unsupported scope"))
+        for name in sorted(spec.get("hard") or ()):
+            if is_standard_quota(name) and not _scope_counts(scope, name):
+                shown = fe.Struct(MatchExpressions=printed)
+                errors.append(fe.invalid(place, shown, "unsupported scope applied to resource"))
+        if scope in _EXISTING and operator != "Exists":
+            errors.append(fe.invalid(f"{place}.operator", operator, f"must be 'Exists' when scope is any of {_ANY}"))
+        if operator in ("In", "NotIn") and not values:
+            text = "must be at least one value when `operator` is 'In' or 'NotIn' for scope selector"
+            errors.append(fe.required(f"{place}.values", text))
+        elif operator in ("Exists", "DoesNotExist") and values:
+            text = "must be no value when `operator` is 'Exist' or 'DoesNotExist' for scope selector"
+            errors.append(fe.invalid(f"{place}.values", values, text))
+        elif operator not in ("In", "NotIn", "Exists", "DoesNotExist"):
+            errors.append(fe.invalid(f"{place}.operator", operator, "not a valid selector operator"))
+    named = {requirement.get("scopeName") for requirement in requirements}
+    conflicts = [pair for pair in _CONFLICTS if pair <= named]
+    return errors + [fe.invalid(place, spec.get("scopes"), "conflicting scopes") for _ in conflicts]
 
 
 class _QuotaStatus(StatusStrategy):
@@ -215,23 +282,54 @@ def _limit_errors(limit: Object, place: str, seen: set[str]) -> list[FieldError]
         errors.append(fe.duplicate(f"{place}.type", kind))
     seen.add(kind)
     parts = {key: limit.get(key) or {} for key in ("max", "min", "default", "defaultRequest", "maxLimitRequestRatio")}
-    for key in ("max", "min"):
-        for name in parts[key]:
-            errors += name_errors(name, f"{place}.{key}[{name}]")
     if kind == "Pod":
-        for key in ("default", "defaultRequest"):
-            if parts[key]:
-                text = "may not be specified when `type` is 'Pod'"
-                errors.append(fe.forbidden(f"{place}.{key}", text))
+        text = "may not be specified when `type` is 'Pod'"
+        wrong = [fe.forbidden(f"{place}.{key}", text) for key in ("default", "defaultRequest") if parts[key]]
+        parts = {**parts, "default": {}, "defaultRequest": {}}
+    else:
+        wrong = []
+    errors += _limit_names_errors(kind, parts, ("max", "min"), place) + wrong
+    errors += _limit_names_errors(kind, parts, ("default", "defaultRequest"), place)
+    if kind == "PersistentVolumeClaim" and not any("storage" in parts[key] for key in ("min", "max")):
+        text = "either minimum or maximum storage value is required, but neither was provided"
+        errors.append(fe.required(f"{place}.limits", text))
+    errors += _limit_names_errors(kind, parts, ("maxLimitRequestRatio",), place)
     for name in sorted(set().union(*parts.values())):
-        errors += _order_errors(name, parts, place, pod=kind == "Pod")
+        errors += _order_errors(name, parts, place) + _ratio_errors(name, parts, place)
     return errors
 
 
-def _order_errors(name: str, parts: dict[str, Object], place: str, *, pod: bool) -> list[FieldError]:
+def _limit_names_errors(kind: str, parts: Mapping[str, Object], keys: Sequence[str], place: str) -> list[FieldError]:
+    rule = container_name_errors if kind in ("Pod", "Container") else name_errors
+    return [error for key in keys for name in parts[key] for error in rule(name, f"{place}.{key}[{name}]")]
+
+
+def _ratio_errors(name: str, parts: Mapping[str, Object], place: str) -> list[FieldError]:
+    """The greatest ratio of limit to request: no less than one, no more than the bounds allow."""
+    ratio = parts["maxLimitRequestRatio"].get(name)
+    errors, field = [], f"{place}.maxLimitRequestRatio[{name}]"
+    if ratio is not None:
+        wanted = quantity.parse(ratio)
+        if wanted < quantity.parse("1"):
+            errors.append(fe.invalid(field, ratio, f"ratio {ratio} is less than 1"))
+        low, high = (parts[key].get(name) for key in ("min", "max"))
+        if low is not None and high is not None:
+            small, large = (quantity.parse(text).rounded_up(-3) for text in (low, high))
+            most = large / small if small else math.inf
+            if wanted.rounded_up(-3) / 1000 > most:
+                text = f"ratio {ratio} is greater than max/min = {most:f}"
+                errors.append(fe.invalid(field, ratio, text))
+    default, request = parts["default"].get(name), parts["defaultRequest"].get(name)
+    if default is None or request is None or overcommit_allowed(name):
+        return errors
+    if quantity.parse(default) != quantity.parse(request):
+        text = f"default value {default} must equal to defaultRequest value {request} in {name}"
+        errors.append(fe.invalid(f"{place}.defaultRequest[{name}]", request, text))
+    return errors
+
+
+def _order_errors(name: str, parts: Mapping[str, Object], place: str) -> list[FieldError]:
     """min <= default request <= default <= max; errors stand at the value that users gave a default for."""
-    if pod:
-        parts = {**parts, "default": {}, "defaultRequest": {}}
     errors: list[FieldError] = []
     for low, high, at, shown in _ORDER:
         small, large = parts[low].get(name), parts[high].get(name)

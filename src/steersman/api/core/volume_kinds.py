@@ -11,8 +11,10 @@ from typing import Any
 
 from steersman.api import checks
 from steersman.api.builtin import BuiltinStrategy
+from steersman.api.core.affinity import node_selector_errors
 from steersman.api.core.claim_spec import VOLUME_MODES, access_mode_errors, claim_spec_errors, positive_errors
 from steersman.api.core.pod_warnings import claim_warnings, volume_warning
+from steersman.api.core.volumes import persistent_source_errors
 from steersman.api.node_labels import term_warnings
 from steersman.api.strategy import Object
 from steersman.api.tables import age
@@ -117,14 +119,13 @@ class PersistentVolumeStrategy(BuiltinStrategy):
             errors += positive_errors(value, f"spec.capacity[{name}]")
         policy = spec.get("persistentVolumeReclaimPolicy")
         errors += checks.supported(policy, _POLICIES, "spec.persistentVolumeReclaimPolicy")
-        sources = [key for key in spec if key not in _NOT_SOURCES and spec[key] is not None]
-        if not sources:
-            errors.append(fe.required("spec", "must specify a volume type"))
-        errors += [fe.forbidden(f"spec.{key}", "may not specify more than 1 volume type") for key in sources[1:]]
+        errors += _affinity_errors(spec.get("nodeAffinity"), "spec.nodeAffinity")
+        errors += persistent_source_errors(spec, [key for key in spec if key not in _NOT_SOURCES], "spec")
         if name := spec.get("storageClassName"):
             errors += checks.dns_subdomain(name, "spec.storageClassName")
         mode = spec.get("volumeMode")
-        return errors + (checks.supported(mode, VOLUME_MODES, "spec.volumeMode") if mode is not None else [])
+        errors += checks.supported(mode, VOLUME_MODES, "spec.volumeMode") if mode is not None else []
+        return errors + _attributes_errors(spec, "spec")
 
     def warnings(self, obj: Object, old: Object | None = None) -> list[str]:
         spec, annotations = obj.get("spec") or {}, obj["metadata"].get("annotations") or {}
@@ -167,6 +168,25 @@ class PersistentVolumeStrategy(BuiltinStrategy):
             age(meta.get("creationTimestamp"), now),
             spec.get("volumeMode") or "<unset>",
         ]
+
+
+def _affinity_errors(affinity: Object | None, place: str) -> list[FieldError]:
+    if affinity is None:
+        return []
+    if affinity.get("required") is None:
+        return [fe.required(f"{place}.required", "must specify required node constraints")]
+    return node_selector_errors(affinity["required"], f"{place}.required")
+
+
+def _attributes_errors(spec: Object, place: str) -> list[FieldError]:
+    name = spec.get("volumeAttributesClassName")
+    if name is None:
+        return []
+    field = f"{place}.volumeAttributesClassName"
+    errors = checks.dns_subdomain(name, field) if name else [fe.required(field, "an empty string is disallowed")]
+    if spec.get("csi") is None:
+        errors.append(fe.required(f"{place}.csi", "has to be specified when using volumeAttributesClassName"))
+    return errors
 
 
 def _with_sources(spec: Object, old: Object) -> Object:

@@ -5,13 +5,14 @@ Source: kubernetes `pkg/apis/core/validation/validation.go` (ValidateVolumes, va
 
 from __future__ import annotations
 
+import posixpath
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from steersman._util.gotext import quote
 from steersman.api import checks
 from steersman.api.core.environment import VOLUME_FIELDS, field_ref_errors, resource_ref_errors
-from steersman.api.core.paths import local_path
+from steersman.api.core.paths import local_path, without_backsteps
 from steersman.api.core.projections import bundle_errors, certificate_errors
 from steersman.apimachinery import field_errors as fe
 from steersman.apimachinery import names, quantity
@@ -30,6 +31,7 @@ _HOST_PATH_TYPES = (
     "FileOrCreate",
     "Socket",
 )
+_MAX_DRIVER = 63
 _ONE = "may not specify more than 1 volume type"
 
 
@@ -78,6 +80,52 @@ def _source_errors(volume: Object, place: str, claim_template: Rule) -> list[Fie
     else:
         errors += [fe.required(f"{place}.{first}.{key}") for key in _REQUIRED.get(first, ()) if not source.get(key)]
     return errors + [fe.forbidden(f"{place}.{_PLACES.get(key, key)}", _ONE) for key in others]
+
+
+def persistent_source_errors(spec: Object, keys: Sequence[str], place: str) -> list[FieldError]:
+    """What a persistent volume is made of: one of `keys` of its spec."""
+    given = [key for key in _PERSISTENT if key in keys and spec.get(key) is not None]
+    given += [key for key in keys if key not in _PERSISTENT and spec.get(key) is not None]
+    if not given:
+        return [fe.required(place, "must specify a volume type")]
+    first, *others = given
+    source, field = spec[first], f"{place}.{first}"
+    if first == "local":
+        path = source.get("path") or ""
+        errors = without_backsteps(path, f"{field}.path") if path else [fe.required(f"{field}.path")]
+        if spec.get("nodeAffinity") is None:
+            errors.append(fe.required(f"{place}.nodeAffinity", "Local volume requires node affinity"))
+    elif first == "csi":
+        errors = _csi(source, field)
+    elif first in _RULES:
+        errors = _RULES[first](source, field)
+    else:
+        errors = []
+    errors += [fe.forbidden(f"{place}.{_PLACES.get(key, key)}", _ONE) for key in others]
+    root = first == "hostPath" and posixpath.normpath(source.get("path") or "") == "/"
+    if root and spec.get("persistentVolumeReclaimPolicy") == "Recycle":
+        text = "may not be 'recycle' for a hostPath mount of '/'"
+        errors.append(fe.forbidden(f"{place}.persistentVolumeReclaimPolicy", text))
+    return errors
+
+
+def _csi(source: Object, place: str) -> list[FieldError]:
+    driver = source.get("driver") or ""
+    errors = [] if driver else [fe.required(f"{place}.driver")]
+    if len(driver.encode()) > _MAX_DRIVER:
+        errors.append(fe.too_long(f"{place}.driver", _MAX_DRIVER))
+    if driver:
+        texts = names.dns1123_subdomain(driver.lower())
+        errors += [fe.invalid(f"{place}.driver", driver, text) for text in texts]
+    errors += [] if source.get("volumeHandle") else [fe.required(f"{place}.volumeHandle")]
+    for key in ("controllerPublish", "controllerExpand", "nodePublish", "nodeExpand"):
+        if (reference := source.get(f"{key}SecretRef")) is not None:
+            here = f"{place}.{key}SecretRef"
+            name, namespace = reference.get("name") or "", reference.get("namespace") or ""
+            errors += checks.dns_subdomain(name, f"{here}.name") if name else [fe.required(f"{here}.name")]
+            field = f"{here}.namespace"
+            errors += checks.dns_label(namespace, field) if namespace else [fe.required(field)]
+    return errors
 
 
 def _mode(source: Object, key: str, place: str) -> list[FieldError]:
@@ -219,6 +267,9 @@ def _nfs(source: Object, place: str) -> list[FieldError]:
     return errors if path.startswith("/") else [*errors, fe.invalid(f"{place}.path", path, "must be an absolute path")]
 
 
+_PERSISTENT: tuple[str, ...] = ("hostPath", "gcePersistentDisk", "awsElasticBlockStore", "glusterfs", "flocker", "nfs")
+_PERSISTENT += ("rbd", "quobyte", "cephfs", "iscsi", "cinder", "fc", "flexVolume", "azureFile", "vsphereVolume")
+_PERSISTENT += ("photonPersistentDisk", "portworxVolume", "azureDisk", "scaleIO", "local", "storageos", "csi")
 _PROJECTIONS = ("secret", "configMap", "downwardAPI", "serviceAccountToken", "clusterTrustBundle", "podCertificate")
 _ORDER: tuple[str, ...] = (
     "emptyDir",

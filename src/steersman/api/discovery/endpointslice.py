@@ -160,14 +160,15 @@ def _domain(address: str, field: str) -> list[FieldError]:
 
 def _hints_errors(hints: Object, place: str) -> list[FieldError]:
     errors: list[FieldError] = []
-    zones = hints.get("forZones") or ()
-    if len(zones) > _MAX_HINTS:
-        return [fe.too_many(f"{place}.forZones", len(zones), _MAX_HINTS)]
-    seen = set()
-    for index, zone in enumerate(zones):
-        field, name = f"{place}.forZones[{index}].name", zone.get("name") or ""
-        if name in seen:
-            errors.append(fe.duplicate(field, name))
-        seen.add(name)
-        errors += [fe.invalid(field, name, text) for text in names.label_value(name)]
+    rules = (("forZones", names.label_value), ("forNodes", lambda name: names.name_is_dns_subdomain(name, False)))
+    for key, rule in rules:
+        given, seen = hints.get(key) or (), set()
+        if len(given) > _MAX_HINTS:
+            return [*errors, fe.too_many(f"{place}.{key}", len(given), _MAX_HINTS)]
+        for index, hint in enumerate(given):
+            field, name = f"{place}.{key}[{index}].name", hint.get("name") or ""
+            if name in seen:
+                errors.append(fe.duplicate(field, name))
+            seen.add(name)
+            errors += [fe.invalid(field, name, text) for text in rule(name)]
     return errors

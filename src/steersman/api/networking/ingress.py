@@ -94,15 +94,8 @@ class IngressClassStrategy(BuiltinStrategy):
             errors += _domain_prefixed("spec.controller", controller)
         parameters = spec.get("parameters")
         if parameters is not None:
-            scope, namespace = parameters.get("scope"), parameters.get("namespace")
-            errors += checks.one_of(scope, ("Cluster", "Namespace"), "spec.parameters.scope")
-            if scope == "Namespace" and not namespace:
-                text = "`parameters.scope` is set to 'Namespace'"
-                errors.append(fe.required("spec.parameters.namespace", text))
-            if scope == "Cluster" and namespace is not None:
-                text = "`parameters.scope` is set to 'Cluster'"
-                errors.append(fe.forbidden("spec.parameters.namespace", text))
-            errors += [fe.required(f"spec.parameters.{key}") for key in ("kind", "name") if not parameters.get(key)]
+            errors += _reference_errors(parameters, "spec.parameters")
+            errors += _scope_errors(parameters, "spec.parameters")
         return errors
 
     def validate_update(self, new: Object, old: Object) -> list[FieldError]:
@@ -121,6 +114,32 @@ class IngressClassStrategy(BuiltinStrategy):
         name = meta.get("name") or ""
         created = age(meta.get("creationTimestamp"), now)
         return [f"{name} (default)" if default else name, spec.get("controller") or "", text, created]
+
+
+def _scope_errors(parameters: Object, place: str) -> list[FieldError]:
+    scope, namespace, field = parameters.get("scope"), parameters.get("namespace"), f"{place}.namespace"
+    if scope is None:
+        return [fe.required(f"{place}.scope")]
+    errors = checks.supported(scope, ("Cluster", "Namespace"), f"{place}.scope")
+    if scope == "Namespace" and namespace is None:
+        errors.append(fe.required(field, "`parameters.scope` is set to 'Namespace'"))
+    elif scope == "Namespace":
+        errors += [fe.invalid(field, namespace, text) for text in names.name_is_dns_label(str(namespace), False)]
+    elif scope == "Cluster" and namespace is not None:
+        errors.append(fe.forbidden(field, "`parameters.scope` is set to 'Cluster'"))
+    return errors
+
+
+def _reference_errors(reference: Object, place: str) -> list[FieldError]:
+    """A reference to an object of any kind."""
+    group, errors = reference.get("apiGroup"), []
+    if group is not None:
+        errors += checks.dns_subdomain(group, f"{place}.apiGroup")
+    for key in ("kind", "name"):
+        field, value = f"{place}.{key}", reference.get(key) or ""
+        errors += [fe.invalid(field, value, text) for text in names.path_segment_name(value)]
+        errors += [] if value else [fe.required(field)]
+    return errors
 
 
 def _domain_prefixed(field: str, value: str) -> list[FieldError]:
@@ -197,7 +216,7 @@ def _backend_errors(backend: Object, place: str) -> list[FieldError]:
     if service is not None and resource is not None:
         return [fe.invalid(place, "", "cannot set both resource and service backends")]
     if resource is not None:
-        return [fe.required(f"{place}.resource.{key}") for key in ("kind", "name") if not resource.get(key)]
+        return _reference_errors(resource, f"{place}.resource")
     if service is None:
         return [fe.invalid(place, "", "resource or service backend is required")]
     name, port = service.get("name") or "", service.get("port") or {}

@@ -110,20 +110,20 @@ def _block_errors(block: Object, place: str, known: Collection[str]) -> list[Fie
         return [fe.required(f"{place}.cidr")]
     errors = checks.cidr(text, f"{place}.cidr", known)
     network = _network(text)
+    if network is None:
+        return errors
     for index, excepted in enumerate(block.get("except") or ()):
         field = f"{place}.except[{index}]"
         errors += checks.cidr(excepted, field, known)
         inner = _network(excepted)
-        if network is not None and inner is not None and not _strictly_inside(inner, network):
+        if inner is not None and not _strictly_inside(inner, network):
             errors.append(fe.invalid(field, excepted, "must be a strict subset of `cidr`"))
     return errors
 
 
 def _network(text: str) -> ipaddress.IPv4Network | ipaddress.IPv6Network | None:
-    try:
-        return ipaddress.ip_network(text, strict=False)
-    except ValueError:
-        return None
+    parsed = checks.parse_network(text)
+    return None if parsed is None else ipaddress.ip_network(parsed, strict=False)
 
 
 def _strictly_inside(inner: Any, outer: Any) -> bool:

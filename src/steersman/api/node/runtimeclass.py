@@ -5,6 +5,7 @@ Source: kubernetes `pkg/registry/node/runtimeclass/strategy.go`, `pkg/apis/node/
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from datetime import datetime
 from typing import Any
 
@@ -27,7 +28,7 @@ class RuntimeClassStrategy(BuiltinStrategy):
             errors += requirement_errors({"limits": overhead.get("podFixed")}, "overhead")
         if (scheduling := obj.get("scheduling")) is not None:
             errors += validate_labels(scheduling.get("nodeSelector") or {}, "scheduling.nodeSelector")
-            errors += tolerations_errors(scheduling.get("tolerations") or (), "scheduling.tolerations")
+            errors += _tolerations_errors(scheduling.get("tolerations") or (), "scheduling.tolerations")
         return errors
 
     def validate_update(self, new: Object, old: Object) -> list[FieldError]:
@@ -48,3 +49,16 @@ class RuntimeClassStrategy(BuiltinStrategy):
     def row(self, obj: Object, now: datetime) -> list[Any]:
         meta = obj["metadata"]
         return [meta.get("name") or "", obj.get("handler") or "", age(meta.get("creationTimestamp"), now)]
+
+
+def _tolerations_errors(tolerations: Sequence[Object], place: str) -> list[FieldError]:
+    """Those of pods, and each once."""
+    errors, seen = tolerations_errors(tolerations, place), set()
+    for index, toleration in enumerate(tolerations):
+        key = tuple(toleration.get(name) or "" for name in ("key", "operator", "value", "effect"))
+        if key in seen:
+            shown = dict(zip(("Key", "Operator", "Value", "Effect"), key, strict=True))
+            shown = fe.Struct({**shown, "TolerationSeconds": toleration.get("tolerationSeconds")})
+            errors.append(fe.duplicate(f"{place}[{index}]", shown))
+        seen.add(key)
+    return errors

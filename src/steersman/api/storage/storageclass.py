@@ -5,6 +5,7 @@ Source: kubernetes `pkg/registry/storage/storageclass/strategy.go`, `pkg/apis/st
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from datetime import datetime
 from typing import Any
 
@@ -15,6 +16,7 @@ from steersman.api.strategy import Object
 from steersman.api.tables import age
 from steersman.apimachinery import field_errors as fe
 from steersman.apimachinery.field_errors import FieldError
+from steersman.apimachinery.meta import validate_label_name
 
 DEFAULT_CLASS = "storageclass.kubernetes.io/is-default-class"
 BETA_DEFAULT_CLASS = "storageclass.beta.kubernetes.io/is-default-class"
@@ -35,7 +37,8 @@ class StorageClassStrategy(BuiltinStrategy):
             errors.append(fe.too_long("parameters", _MAX_SIZE))
         errors += checks.supported(obj.get("reclaimPolicy"), ("Delete", "Retain"), "reclaimPolicy")
         modes = ("Immediate", "WaitForFirstConsumer")
-        return errors + checks.one_of(obj.get("volumeBindingMode"), modes, "volumeBindingMode")
+        errors += checks.one_of(obj.get("volumeBindingMode"), modes, "volumeBindingMode")
+        return errors + _topologies_errors(obj.get("allowedTopologies") or (), "allowedTopologies")
 
     def warnings(self, obj: Object, old: Object | None = None) -> list[str]:
         return [
@@ -67,6 +70,27 @@ class StorageClassStrategy(BuiltinStrategy):
             bool(obj.get("allowVolumeExpansion")),
             age(meta.get("creationTimestamp"), now),
         ]
+
+
+def _topologies_errors(topologies: Sequence[Object], place: str) -> list[FieldError]:
+    """Terms over the labels of nodes: a key once in a term, a value once, a term once."""
+    errors: list[FieldError] = []
+    terms: list[dict[str, set[str]]] = [{} for _ in topologies]  # so an empty term is a duplicate, as upstream has it
+    for index, topology in enumerate(topologies):
+        here, term = f"{place}[{index}].matchLabelExpressions", dict[str, set[str]]()
+        for number, expression in enumerate(topology.get("matchLabelExpressions") or ()):
+            at, key, values = f"{here}[{number}]", expression.get("key") or "", expression.get("values") or []
+            errors += [] if values else [fe.required(f"{at}.values")]
+            for position, value in enumerate(values):
+                if value in values[:position]:
+                    errors.append(fe.duplicate(f"{at}.values[{position}]", value))
+            errors += validate_label_name(key, f"{at}.key")
+            if key in term:
+                errors.append(fe.duplicate(f"{at}.key", key))
+            term[key] = set(values)
+        errors += [fe.duplicate(here, "") for other in terms if other == term]
+        terms.append(term)
+    return errors
 
 
 def is_default(annotations: Object) -> bool:
