@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import os
-import shutil
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from pathlib import Path
@@ -14,31 +13,13 @@ import pytest
 from steersman import LeaderElector, Leadership, LeaseLock
 
 from ..conftest import RunningServer
-
-SOURCE = Path(__file__).parent / "controller_runtime"
-
-
-async def go(*arguments: str) -> tuple[int, str]:
-    process = await asyncio.create_subprocess_exec(
-        "go", *arguments, cwd=SOURCE, stdout=asyncio.subprocess.PIPE, stderr=asyncio.subprocess.STDOUT
-    )
-    out, _ = await process.communicate()
-    assert process.returncode is not None
-    return process.returncode, out.decode()
+from .go_programs import build
 
 
 @pytest.fixture
 async def contender(tmp_path: Path) -> Path:
     """The program, built."""
-    if shutil.which("go") is None:
-        pytest.skip("no Go to build the contender with")
-    code, out = await go("mod", "download")
-    if code:
-        pytest.skip(f"the contender's modules cannot be had: {out.strip().splitlines()[-1]}")
-    program = tmp_path / "contender"
-    code, out = await go("build", "-o", str(program), "./contender")
-    assert code == 0, out
-    return program
+    return await build("build", "./contender", into=tmp_path / "contender")
 
 
 class Gopher:

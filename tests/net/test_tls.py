@@ -93,6 +93,18 @@ async def test_old_tls_is_refused(start, talk, ca, server_pair) -> None:
         await talk(server, LAST, tls=old)
 
 
+async def test_a_certificate_that_is_trusted_by_itself(start, talk, server_pair) -> None:
+    """As in Go: the bundle may hold the very certificate that is shown, instead of its authority's."""
+    both = (server_pair.cert, server_pair.key)
+    server = await start(tell_subject, ssl=server_ssl_context(*both))
+    assert (await talk(server, LAST, tls=client_ssl_context(server_pair.cert))).endswith(b"nobody")
+    own = trustme.CA().issue_cert("jane@example.test", common_name="jane", organization_name="staff")
+    shown, key = own.cert_chain_pems[0].bytes(), own.private_key_pem.bytes()
+    server = await start(tell_subject, ssl=server_ssl_context(*both, client_ca=shown))
+    answer = await talk(server, LAST, tls=client_ssl_context(server_pair.cert, shown, key))
+    assert b"common_name='jane'" in answer
+
+
 async def test_a_server_that_is_not_trusted(start, talk, server_pair) -> None:
     server = await start(tell_subject, ssl=server_ssl_context(server_pair.cert, server_pair.key))
     with pytest.raises(ssl.SSLCertVerificationError):

@@ -107,6 +107,15 @@ def add_parser(commands: argparse._SubParsersAction[argparse.ArgumentParser]) ->
     )
     add("--history", type=_minutes, default=5.0, metavar="MINUTES", help="how long old revisions are kept at least")
     add("--kubeconfig", metavar="PATH", help="write a kubeconfig for an administrator there (mode 0600)")
+    add(
+        "--unsafe-no-fsync",
+        type=_boolean,
+        nargs="?",
+        const=True,
+        default=False,
+        metavar="BOOL",
+        help="do not wait for the disk: when the machine fails, the last writes are lost; for tests",
+    )
     add("--insecure-http", action="store_true", help="plain HTTP without authentication, on loopback only, for tests")
     add("--log-format", choices=("json", "text"), default="text", help="the form of log lines, on stderr")
     add("-v", "--verbosity", type=int, default=0, metavar="LEVEL", help="1 and 4 log more")
@@ -135,7 +144,8 @@ async def _serve(options: argparse.Namespace) -> int:
     except ValueError as error:
         raise UsageError(str(error)) from None
     # The store first: what it refuses leaves no certificates behind.
-    store = await open_store(options.store, history=History(seconds=options.history * 60))
+    history = History(seconds=options.history * 60)
+    store = await open_store(options.store, history=history, fsync=not options.unsafe_no_fsync)
     try:
         config, ca = _config(options, token)
     except BaseException:

@@ -21,7 +21,7 @@ def server_ssl_context(cert: bytes, key: bytes, client_ca: bytes | None = None) 
     _harden(context)
     load_pair(context, cert, key)
     if client_ca is not None:
-        context.load_verify_locations(cadata=client_ca.decode("ascii"))
+        _trust(context, client_ca)
         context.verify_mode = ssl.CERT_OPTIONAL
     return context
 
@@ -39,7 +39,7 @@ def client_ssl_context(
         context.check_hostname = False
         context.verify_mode = ssl.CERT_NONE
     elif ca is not None:
-        context.load_verify_locations(cadata=ca.decode("ascii"))
+        _trust(context, ca)
     else:
         context.load_default_certs(ssl.Purpose.SERVER_AUTH)
     if cert is not None and key is not None:
@@ -59,6 +59,12 @@ def peer_certificate(server: ssl.SSLContext, client: ssl.SSLContext) -> dict[str
         with contextlib.suppress(ssl.SSLWantReadError):
             end.do_handshake()
     return client_end.getpeercert() or {}
+
+
+def _trust(context: ssl.SSLContext, ca: bytes) -> None:
+    """As in Go, a certificate in the bundle is trusted by itself, whether it is a root or not."""
+    context.verify_flags |= ssl.VERIFY_X509_PARTIAL_CHAIN
+    context.load_verify_locations(cadata=ca.decode("ascii"))
 
 
 def _harden(context: ssl.SSLContext) -> None:

@@ -16,10 +16,11 @@ class BadStoreURL(StoreError):
     """The URL names no store."""
 
 
-async def open_store(url: str, *, history: History | None = None) -> Store:
+async def open_store(url: str, *, history: History | None = None, fsync: bool = True) -> Store:
     """Open the store a URL names: `memory://`, `sqlite:///relative.db` or `sqlite:////absolute/path.db`.
 
-    The forms are SQLAlchemy's; `%`-escapes in a path are decoded. Raises BadStoreURL, StoreUnavailable.
+    The forms are SQLAlchemy's; `%`-escapes in a path are decoded. `fsync` is whether SQLite's commits
+    wait for the disk. Raises BadStoreURL, StoreUnavailable.
     """
     try:
         parts = urlsplit(url)
@@ -37,4 +38,4 @@ async def open_store(url: str, *, history: History | None = None) -> Store:
         raise BadStoreURL(f"a SQLite store is on this machine: {url!r}; write three slashes before a relative path")
     if len(parts.path) < 2 or parts.path.endswith("/"):
         raise BadStoreURL(f"the path of the database is missing: {url!r}; use sqlite:///cluster.db")
-    return await SQLiteStore.open(unquote(parts.path[1:]), history=history)
+    return await SQLiteStore.open(unquote(parts.path[1:]), history=history, fsync=fsync)

@@ -31,7 +31,7 @@ class Files:
         self.lock.release()
 
 
-def open_files(path: str | os.PathLike[str], vfs: str | None) -> Files:
+def open_files(path: str | os.PathLike[str], vfs: str | None, fsync: bool = True) -> Files:
     """Lock, open and check the file at `path`, creating it if needed. Raises StoreUnavailable."""
     path = os.path.realpath(path)
     with contextlib.ExitStack() as undo:
@@ -39,7 +39,7 @@ def open_files(path: str | os.PathLike[str], vfs: str | None) -> Files:
             schema.prepare_file(path)
             lock = FileLock(path)
             undo.callback(lock.release)
-            connection = schema.connect(path, vfs=vfs)
+            connection = schema.connect(path, vfs=vfs, fsync=fsync)
             undo.callback(connection.close)
             schema.initialise(connection, path)
             loaded = schema.load(connection, path)

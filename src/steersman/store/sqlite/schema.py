@@ -65,11 +65,15 @@ def prepare_file(path: str) -> None:
         raise explain(error, path) from error
 
 
-def connect(path: str, *, vfs: str | None = None) -> apsw.Connection:
-    """A connection with the settings that every connection to the file needs."""
+def connect(path: str, *, vfs: str | None = None, fsync: bool = True) -> apsw.Connection:
+    """A connection with the settings that every connection to the file needs.
+
+    Without `fsync` commits do not wait for the disk: they outlive the process, but not the machine.
+    """
     connection = apsw.Connection(path, flags=apsw.SQLITE_OPEN_READWRITE, vfs=vfs)
     connection.setbusytimeout(_BUSY_MILLISECONDS)
-    for pragma in ("trusted_schema = OFF", "cell_size_check = ON", "synchronous = FULL", "fullfsync = ON"):
+    durability = f"synchronous = {'FULL' if fsync else 'OFF'}"
+    for pragma in ("trusted_schema = OFF", "cell_size_check = ON", durability, "fullfsync = ON"):
         connection.execute(f"PRAGMA {pragma}")
     return connection
 

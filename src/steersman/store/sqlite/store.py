@@ -58,16 +58,22 @@ class SQLiteStore:
 
     @classmethod
     async def open(
-        cls, path: str | os.PathLike[str], *, history: History | None = None, vfs: str | None = None
+        cls,
+        path: str | os.PathLike[str],
+        *,
+        history: History | None = None,
+        vfs: str | None = None,
+        fsync: bool = True,
     ) -> Self:
         """Open the file at `path`, which is created (mode 0600) if it is not there, and keep others from opening it.
 
         `history` says what automatic compaction leaves readable (by default History()); the space it frees is used
-        again, the file does not shrink. `vfs` names a SQLite VFS to use instead of the platform's. Raises
-        StoreUnavailable with a subclass of `steersman.store.sqlite.errors` that says what is wrong with the file.
+        again, the file does not shrink. `vfs` names a SQLite VFS to use instead of the platform's. Without `fsync`
+        commits do not wait for the disk: they outlive the process, but not the machine. Raises StoreUnavailable with
+        a subclass of `steersman.store.sqlite.errors` that says what is wrong with the file.
         """
         loop = asyncio.get_running_loop()
-        opening = loop.run_in_executor(None, open_files, path, vfs)
+        opening = loop.run_in_executor(None, open_files, path, vfs, fsync)
         try:
             files = await asyncio.shield(opening)
         except asyncio.CancelledError:

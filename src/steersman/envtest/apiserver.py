@@ -1,0 +1,90 @@
+"""The stand-in for kube-apiserver: `steersman serve`, called as kube-apiserver is.
+
+As there, there are no controllers: nothing collects garbage, and deleted namespaces stay. `STEERSMAN_CONTROLLERS=*`
+lets them run (names as for `steersman serve --controllers`).
+"""
+
+from __future__ import annotations
+
+import argparse
+import http.client
+import json
+import os
+import sys
+from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path
+from urllib.parse import urlsplit
+
+from steersman.envtest.etcd import PLACE
+from steersman.envtest.flags import FlagError, flags, known_flags
+
+CONTROLLERS = "event-ttl-controller"
+"""What a kube-apiserver does by itself, although it is a controller here."""
+
+_ELSEWHERE = frozenset({"Node", "ABAC"})
+"""Modes of authorization that there are not here: where there are no nodes, they allow nothing."""
+
+
+def main(arguments: Sequence[str]) -> int:
+    """Serve until SIGTERM or SIGINT. Returns the exit status."""
+    upstream = known_flags("kube-apiserver")
+    if {"-h", "--help"} & {*arguments}:
+        print("Usage:\n  kube-apiserver [flags]\n", *(f"      --{name}" for name in sorted(upstream.names)), sep="\n")
+        return 0
+    if any(argument.partition("=")[0] in ("--version", "-version") for argument in arguments):
+        from steersman.apiserver.endpoints.health import KUBERNETES
+
+        print(f"Kubernetes v{'.'.join(map(str, KUBERNETES))}")
+        return 0
+    try:
+        given = list(flags(arguments, upstream.names, upstream.switches))
+        place = list(_place(dict(given)))
+    except FlagError as error:
+        print(f"Error: {error}", file=sys.stderr)
+        return 1
+    from steersman.controlplane import command  # deferred, for envtest asks for --help first
+
+    parser = argparse.ArgumentParser(prog="kube-apiserver")
+    commands = parser.add_subparsers(dest="command")
+    command.add_parser(commands)
+    options = parser.parse_args(["serve", *_serving(given, commands.choices["serve"]), *place])
+    return command.run(options)
+
+
+def _serving(given: Sequence[tuple[str, str]], parser: argparse.ArgumentParser) -> Iterator[str]:
+    """The flags of `steersman serve` for those of kube-apiserver; those that change nothing here are left out."""
+    served = {option.removeprefix("--") for action in parser._actions for option in action.option_strings}
+    for name, value in given:
+        if name == "authorization-mode":
+            modes = [mode for mode in value.split(",") if mode not in _ELSEWHERE]
+            yield f"--{name}={','.join(modes) or 'RBAC'}"
+        elif name == "v":
+            yield f"--verbosity={value}"
+        elif name in served:
+            yield f"--{name}={value}"
+    last = dict(given)
+    certificate = Path(last.get("cert-dir", "/var/run/kubernetes")) / "apiserver.crt"
+    if "tls-cert-file" not in last and certificate.is_file():
+        yield f"--tls-cert-file={certificate}"
+        yield f"--tls-private-key-file={certificate.with_suffix('.key')}"
+    if not any(name == "authorization-mode" or name == "authorization-config" for name, _ in given):
+        yield "--authorization-mode=AlwaysAllow"
+    yield f"--controllers={os.environ.get('STEERSMAN_CONTROLLERS', CONTROLLERS)}"
+
+
+def _place(given: Mapping[str, str]) -> Iterator[str]:
+    """Where the data are kept: as long as etcd's would be. Raises FlagError without a stand-in for etcd."""
+    servers = given.get("etcd-servers")
+    if not servers:
+        raise FlagError("--etcd-servers must be specified")
+    url = urlsplit(servers.partition(",")[0])
+    try:
+        connection = http.client.HTTPConnection(url.hostname or "localhost", url.port or 2379, timeout=10)
+        connection.request("GET", PLACE)
+        directory = json.loads(connection.getresponse().read())["dataDir"]
+    except (OSError, http.client.HTTPException, ValueError, KeyError, TypeError):
+        raise FlagError(
+            f"{servers} is not the etcd that stands beside this kube-apiserver: both come together"
+        ) from None
+    yield f"--store=sqlite:///{directory}/steersman.db"
+    yield "--unsafe-no-fsync"

@@ -1,0 +1,61 @@
+"""`steersman envtest-assets`: what tests of operators in Go start instead of kube-apiserver, etcd and kubectl."""
+
+from __future__ import annotations
+
+import argparse
+import os
+import platform
+import shlex
+import sys
+from pathlib import Path
+
+from steersman.apiserver.endpoints.health import KUBERNETES
+from steersman.envtest.__main__ import PROGRAMS
+
+_MACHINES = {"x86_64": "amd64", "AMD64": "amd64", "aarch64": "arm64"}
+_SCRIPT = """#!/bin/sh
+# A stand-in, made by `steersman envtest-assets`.
+exec {python} -m steersman.envtest {program} "$@"
+"""
+
+
+def add_parser(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
+    parser = commands.add_parser(
+        "envtest-assets",
+        help="write stand-ins for the programs that controller-runtime's envtest starts",
+        description="Write kube-apiserver, etcd and kubectl into a directory: scripts that run this installation of "
+        "steersman (kubectl: the one that is on the PATH). Tests that use envtest run on them, unchanged: "
+        "KUBEBUILDER_ASSETS=DIR go test ./...",
+    )
+    parser.add_argument("directory", metavar="DIR", help="is made if it is not there; the programs are replaced")
+    parser.add_argument(
+        "--setup-envtest",
+        action="store_true",
+        help="write them where setup-envtest looks below DIR (its --bin-dir): k8s/VERSION-OS-ARCH",
+    )
+    parser.set_defaults(run=run)
+
+
+def run(options: argparse.Namespace) -> int:
+    """Write the programs; prints the directory that is KUBEBUILDER_ASSETS. Returns the exit status."""
+    directory = Path(options.directory)
+    if options.setup_envtest:
+        machine = platform.machine()
+        directory /= f"k8s/{'.'.join(map(str, KUBERNETES))}-{sys.platform}-{_MACHINES.get(machine, machine)}"
+    try:
+        directory.mkdir(parents=True, exist_ok=True)
+        for program in PROGRAMS:
+            _write(directory / program, _SCRIPT.format(python=shlex.quote(sys.executable), program=program))
+    except OSError as error:
+        print(f"steersman envtest-assets: {error.filename}: {error.strerror}", file=sys.stderr)
+        return 1
+    print(directory.resolve())
+    return 0
+
+
+def _write(path: Path, text: str) -> None:
+    """Replace a program, even one that runs."""
+    new = path.with_name(f".{path.name}.new")
+    new.write_text(text)
+    new.chmod(0o755)
+    os.replace(new, path)

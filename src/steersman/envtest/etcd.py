@@ -1,0 +1,110 @@
+"""The stand-in for etcd: it is healthy, and says in which directory an API server may keep its data.
+
+There is no database in it: the API server's stand-in has its own, in that directory, so that data live as long as
+envtest means them to. It is made of little, for it starts once for each test suite and has nothing to do.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import selectors
+import signal
+import socket
+import sys
+from collections.abc import Sequence
+from contextlib import suppress
+from typing import NoReturn
+from urllib.parse import urlsplit
+
+from steersman.envtest.flags import FlagError, flags, known_flags
+
+VERSION = "3.7.3"
+PLACE = "/steersman/data-dir"
+"""Where the API server's stand-in asks for the directory."""
+
+_MOST_BYTES = 65536
+
+
+def main(arguments: Sequence[str]) -> int:
+    """Serve until SIGTERM or SIGINT. Returns the exit status."""
+    upstream = known_flags("etcd")
+    if {"-h", "--help"} & {*arguments}:
+        print("Usage: etcd [flags]\n", *(f"  --{name}" for name in sorted(upstream.names)), sep="\n")
+        return 0
+    if {"-version", "--version"} & {*arguments}:
+        print(f"etcd Version: {VERSION}")
+        return 0
+    try:
+        given = dict(flags(arguments, upstream.names, upstream.switches))
+    except FlagError as error:
+        print(f"etcd: {error}", file=sys.stderr)
+        return 1
+    directory = os.path.realpath(given.get("data-dir", "default.etcd"))
+    address = urlsplit(given.get("listen-client-urls", "http://localhost:2379").partition(",")[0])
+    try:
+        os.makedirs(directory, mode=0o700, exist_ok=True)
+        listener = socket.create_server((address.hostname or "", address.port or 2379), reuse_port=False)
+    except OSError as error:
+        print(f"etcd: cannot serve {address.geturl()} from {directory}: {error.strerror or error}", file=sys.stderr)
+        return 1
+    for number in (signal.SIGTERM, signal.SIGINT):
+        signal.signal(number, _stop)
+    print(f"ready to serve client requests on {address.geturl()}", file=sys.stderr, flush=True)
+    try:
+        _serve(listener, directory)
+    except SystemExit:
+        return 0
+    finally:
+        listener.close()
+
+
+def _stop(number: int, frame: object) -> None:
+    raise SystemExit(0)
+
+
+def _serve(listener: socket.socket, directory: str) -> NoReturn:
+    """Answer requests, one on each connection; nobody who is slow keeps others waiting."""
+    selector = selectors.DefaultSelector()
+    listener.setblocking(False)
+    selector.register(listener, selectors.EVENT_READ, None)
+    while True:
+        for key, _ in selector.select():
+            known = key.fileobj
+            assert isinstance(known, socket.socket)
+            if known is listener:
+                connection, _ = listener.accept()
+                connection.setblocking(False)
+                selector.register(connection, selectors.EVENT_READ, bytearray())
+            elif _read(known, key.data, directory):
+                selector.unregister(known)
+                known.close()
+
+
+def _read(connection: socket.socket, received: bytearray, directory: str) -> bool:
+    """Whether the connection is done with."""
+    try:
+        piece = connection.recv(4096)
+    except BlockingIOError:
+        return False
+    except OSError:
+        return True
+    received += piece
+    if b"\r\n\r\n" not in received:
+        return not piece or len(received) > _MOST_BYTES
+    with suppress(OSError):
+        connection.sendall(_answer(bytes(received).split(b" ", 2)[1].decode("latin-1"), directory))
+    return True
+
+
+def _answer(path: str, directory: str) -> bytes:
+    found = {
+        "/health": {"health": "true", "reason": ""},
+        "/version": {"etcdserver": VERSION, "etcdcluster": VERSION.rpartition(".")[0] + ".0"},
+        PLACE: {"dataDir": directory},
+    }.get(path)
+    body = json.dumps(
+        found or {"error": "this stand-in for etcd holds no data: kube-apiserver's keeps its own"}
+    ).encode()
+    head = f"HTTP/1.1 {'200 OK' if found else '404 Not Found'}\r\nContent-Type: application/json\r\n"
+    return f"{head}Content-Length: {len(body)}\r\nConnection: close\r\n\r\n".encode() + body
