@@ -20,6 +20,7 @@ COMMANDS = {
     "finalizers": "steersman.migration.finalizers_command",
     "generate": "steersman.generate.command",
     "init": "steersman.generate.init_command",
+    "envtest-assets": "steersman.envtest.command",
     "demo": "steersman.demo.command",
 }
 """Subcommands by name, and the module that has each: it is imported when it is called, for start-up's sake."""
