@@ -137,8 +137,8 @@ class ResourceScope:
     `select_fields` checks a field selector and brings it to the fields that `fields_of` reads from an object; without
     them only name and namespace can be selected. `subresources` are discovery's facts of each, by name. `error_group`
     is the group that 422 answers name, when it is another one. `begin` completes an object that is about to be written
-    with what the server gives out and returns what is to be told whether it was stored; `grace` says how long (in
-    seconds, by what was asked) a deletion is only announced; `stored` is False for reviews, which are answered and
+    with what the server gives out (its last argument: for a dry run) and returns what is to be told whether it was
+    stored; `grace` says how long (in seconds, by what was asked) a deletion is only announced; `stored` is False for reviews, which are answered and
     forgotten; `delete_policy` is what happens to dependents when a delete does not say, and `delete_warning` what it is
     then warned of.
     """
@@ -171,7 +171,7 @@ class ResourceScope:
     error_group: str | None = None
     openapi_schema: Object | None = None
     stored: bool = True
-    begin: Callable[[Object, Object | None], Callable[[bool], None]] | None = None
+    begin: Callable[[Object, Object | None, bool], Callable[[bool], None]] | None = None
     grace: Callable[[Object, int | None], int] | None = None
     delete_policy: str = "background"
     delete_warning: str = ""

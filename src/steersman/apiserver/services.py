@@ -43,13 +43,15 @@ class ServiceAllocator:
     def family(self) -> str:
         return f"IPv{self._network.version}"
 
-    def begin(self, obj: Object, old: Object | None) -> Finish:
+    def begin(self, obj: Object, old: Object | None, dry_run: bool = False) -> Finish:
         """Complete a Service that is about to be written; raises Invalid for what cannot be given.
 
-        What is returned is to be called once with whether the Service was stored.
+        What is returned is to be called once with whether the Service was stored. A dry run gets values that are
+        nobody's, and may ask for ports outside the range.
         """
         spec = carry_over(obj.get("spec") or {}, (old or {}).get("spec") if old else None)
-        run = _Allocation(self, obj["metadata"].get("name") or "", (old or {}).get("spec") or {})
+        kind = _Rehearsal if dry_run else _Allocation
+        run = kind(self, obj["metadata"].get("name") or "", (old or {}).get("spec") or {})
         try:
             obj["spec"] = run.complete(spec)
         except ApiError:
@@ -74,6 +76,15 @@ class ServiceAllocator:
         if wanted not in network or wanted == network.network_address:
             return False
         return network.version == 6 or wanted != network.broadcast_address
+
+    def has_port(self, number: int) -> bool:
+        """Whether a node port is another's now."""
+        item = ("port", number)
+        return item in self._held or bool(self._taken.get(item))
+
+    @property
+    def nobodys_address(self) -> str:
+        return str(self._network.network_address)
 
     def next_address(self) -> str | None:
         """Any free address, held; None when there is none."""
@@ -225,11 +236,15 @@ class _Allocation:
             for address in given:
                 self._take_address(address, given)
             return
+        address = self._any_address()
+        spec["clusterIP"], spec["clusterIPs"] = address, [address]
+
+    def _any_address(self) -> str:
         address = self._allocator.next_address()
         if address is None:
             raise internal("failed to allocate a serviceIP: range is full")
         self._taken.append(("ip", address))
-        spec["clusterIP"], spec["clusterIPs"] = address, [address]
+        return address
 
     def _take_address(self, address: str, given: list[str]) -> None:
         if ("ip", address) in self._own:
@@ -293,3 +308,21 @@ class _Allocation:
             spec["healthCheckNodePort"] = self._any_port()
         elif number != self._old.get("healthCheckNodePort") and (problem := self._port_problem(number)):
             raise internal(f"failed to allocate requested HealthCheck NodePort {number}: {problem}")
+
+
+class _Rehearsal(_Allocation):
+    """A dry run's share: upstream gives it the network's own address, and ports above the range, counted up."""
+
+    def _any_address(self) -> str:
+        return self._allocator.nobodys_address
+
+    def _any_port(self) -> int:
+        asked = [number for kind, number in self._taken if kind == "port"]
+        self._taken.append(("port", max(asked, default=NODE_PORTS.stop) + 1))
+        return int(self._taken[-1][1])
+
+    def _port_problem(self, number: int) -> str:
+        if ("port", number) in self._taken or self._allocator.has_port(number):
+            return "provided port is already allocated"
+        self._taken.append(("port", number))
+        return ""

@@ -127,7 +127,7 @@ def begun(attributes: Attributes, obj: Object, old: Object | None, ctx: WriteCon
     """Give an object what the server gives out to its kind; what is not stored in the end is taken back."""
     begin = attributes.scope.begin
     if begin is not None and not ctx.subresource:
-        attributes.afterwards.append(begin(obj, old))
+        attributes.afterwards.append(begin(obj, old, ctx.dry_run))
     stored = False
     try:
         yield

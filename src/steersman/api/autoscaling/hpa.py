@@ -12,12 +12,13 @@ from typing import Any
 
 from steersman.api import checks
 from steersman.api.autoscaling import conversion
-from steersman.api.builtin import BuiltinStrategy
+from steersman.api.builtin import BuiltinStrategy, StatusStrategy
+from steersman.api.core.resources import container_name_errors
 from steersman.api.kinds import BuiltinKind
-from steersman.api.strategy import Object
+from steersman.api.strategy import Object, Strategy
 from steersman.api.tables import age
 from steersman.apimachinery import field_errors as fe
-from steersman.apimachinery import names
+from steersman.apimachinery import names, quantity
 from steersman.apimachinery.field_errors import FieldError
 
 SOURCES = ("ContainerResource", "External", "Object", "Pods", "Resource")
@@ -33,6 +34,12 @@ _NEEDED = {
     "resource": (_RAW, "averageUtilization", "must set either a target raw value or a target utilization"),
     "containerResource": (_RAW, "averageUtilization", "must set either a target raw value or a target utilization"),
 }
+_RAW_OR_RATIO = "a target raw value and a target utilization"
+_ONE = {
+    "external": ("value", "a target value for metric and a per-pod target"),
+    "resource": ("averageValue", _RAW_OR_RATIO),
+    "containerResource": ("averageValue", _RAW_OR_RATIO),
+}
 _SELECT = ("Disabled", "Max", "Min")
 _SHOWN = 2
 
@@ -42,6 +49,9 @@ class HorizontalPodAutoscalerStrategy(BuiltinStrategy):
 
     def validate_content(self, obj: Object) -> list[FieldError]:
         return _spec_errors(obj.get("spec") or {})
+
+    def subresource(self, name: str) -> Strategy:
+        return _AutoscalerStatus(self) if name == "status" else super().subresource(name)
 
     def validate_declared(self, new: Object, old: Object | None) -> list[FieldError]:
         return _bounds_errors(new.get("spec") or {})
@@ -58,6 +68,14 @@ class HorizontalPodAutoscalerStrategy(BuiltinStrategy):
             status.get("currentReplicas") or 0,
             age(meta.get("creationTimestamp"), now),
         ]
+
+
+class _AutoscalerStatus(StatusStrategy):
+    def validate_update(self, new: Object, old: Object) -> list[FieldError]:
+        errors, status = super().validate_update(new, old), new.get("status") or {}
+        for key in ("currentReplicas", "desiredReplicas"):
+            errors += checks.nonnegative(status.get(key), f"status.{key}")
+        return errors
 
 
 class V1Strategy(HorizontalPodAutoscalerStrategy):
@@ -95,9 +113,6 @@ def _spec_errors(spec: Object) -> list[FieldError]:
         errors.append(fe.invalid("spec.maxReplicas", most, "must be greater than or equal to `minReplicas`"))
     target = spec.get("scaleTargetRef") or {}
     errors += _reference_errors(target, "spec.scaleTargetRef")
-    if "/" not in (target.get("apiVersion") or ""):
-        text = "apiVersion must specify API group"
-        errors.append(fe.invalid("spec.scaleTargetRef.apiVersion", target.get("apiVersion") or "", text))
     for index, metric in enumerate(spec.get("metrics") or ()):
         errors += _metric_errors(metric, f"spec.metrics[{index}]")
     if least == 0 and not any(metric.get("type") in ("Object", "External") for metric in spec.get("metrics") or ()):
@@ -118,7 +133,8 @@ def _bounds_errors(spec: Object) -> list[FieldError]:
     return errors + ([fe.invalid("spec.maxReplicas", most, "must be greater than or equal to 1")] if most < 0 else [])
 
 
-def _reference_errors(reference: Object, place: str) -> list[FieldError]:
+def _reference_errors(reference: Object, place: str, *, any_group: bool = False) -> list[FieldError]:
+    """A reference to an object; what is scaled must be of a group that has a name."""
     errors = []
     for key in ("kind", "name"):
         value = reference.get(key) or ""
@@ -126,47 +142,78 @@ def _reference_errors(reference: Object, place: str) -> list[FieldError]:
             errors += [fe.invalid(f"{place}.{key}", value, text) for text in names.path_segment_name(value)]
         else:
             errors.append(fe.required(f"{place}.{key}"))
-    return errors
+    version = reference.get("apiVersion") or ""
+    named = any_group or (version.partition("/")[0] and "/" in version)
+    why = "" if named else "apiVersion must specify API group"
+    if version.count("/") > 1:
+        why = f"unexpected GroupVersion string: {version}"
+    return errors + ([fe.invalid(f"{place}.apiVersion", version, why)] if why else [])
 
 
 def _metric_errors(metric: Object, place: str) -> list[FieldError]:
     kind = metric.get("type") or ""
     errors = [] if kind else [fe.required(f"{place}.type", "must specify a metric source type")]
     errors += checks.supported(kind, SOURCES, f"{place}.type")
-    given = [name for name in ("object", "external", "pods", "resource", "containerResource") if metric.get(name)]
+    names_of = ("object", "external", "pods", "resource", "containerResource")
+    given = [name for name in names_of if metric.get(name) is not None]
     wanted = kind[:1].lower() + kind[1:]
+    if given:
+        errors += _source_errors(metric[given[0]], given[0], f"{place}.{given[0]}")
     if kind in SOURCES and wanted not in given:
         text = "must populate information for the given metric source"
         errors.append(fe.required(f"{place}.{wanted}", text))
-    for name in given:
-        if name == given[0]:
-            errors += _source_errors(metric[name], f"{place}.{name}")
-        if name != wanted and kind in SOURCES and len(given) > 1:
-            text = "must populate the given metric source only"
-            errors.append(fe.forbidden(f"{place}.{name}", text))
+    if len(given) > 1:
+        text = "must populate the given metric source only"
+        errors += [fe.forbidden(f"{place}.{name}", text) for name in given if kind not in SOURCES or name != wanted]
     return errors
 
 
-def _source_errors(source: Object, place: str) -> list[FieldError]:
+def _source_errors(source: Object, kind: str, place: str) -> list[FieldError]:
     errors: list[FieldError] = []
-    if place.endswith(("esource",)) and not source.get("name"):
-        errors.append(fe.required(f"{place}.name", "must specify a resource name"))
-    if source.get("metric") is not None and not source["metric"].get("name"):
-        errors.append(fe.required(f"{place}.metric.name", "must specify a metric name"))
-    if source.get("describedObject") is not None:
-        errors += _reference_errors(source["describedObject"], f"{place}.describedObject")
-    target = source.get("target") or {}
+    if kind == "object":
+        errors += _reference_errors(source.get("describedObject") or {}, f"{place}.describedObject", any_group=True)
+    if kind in ("resource", "containerResource"):
+        errors += _resource_errors(source, kind, place)
+    else:
+        name, field = (source.get("metric") or {}).get("name") or "", f"{place}.metric.name"
+        errors += [fe.invalid(field, name, text) for text in names.path_segment_name(name)]
+        errors += [] if name else [fe.required(field, "must specify a metric name")]
+    target, place = source.get("target") or {}, f"{place}.target"
+    errors += _target_errors(target, place)
+    needed, field, text = _NEEDED[kind]
+    given = [key for key in needed if target.get(key) is not None]
+    if not given:
+        errors.append(fe.required(f"{place}.{field}", text))
+    elif len(given) > 1 and kind in _ONE:
+        errors.append(fe.forbidden(f"{place}.{_ONE[kind][0]}", f"may not set both {_ONE[kind][1]}"))
+    return errors
+
+
+def _resource_errors(source: Object, kind: str, place: str) -> list[FieldError]:
+    name, container = source.get("name") or "", source.get("container") or ""
+    if not name:
+        errors = [fe.required(f"{place}.name", "must specify a resource name")]
+    else:
+        errors = container_name_errors(name, f"{place}.name") if kind == "containerResource" else []
+    if kind == "resource":
+        return errors
+    if not container:
+        return [*errors, fe.required(f"{place}.container", "must specify a container")]
+    return errors + checks.dns_label(container, f"{place}.container")
+
+
+def _target_errors(target: Object, place: str) -> list[FieldError]:
     kind = target.get("type") or ""
-    if not kind:
-        errors.append(fe.required(f"{place}.target.type", "must specify a metric target type"))
+    errors = [] if kind else [fe.required(f"{place}.type", "must specify a metric target type")]
     if kind not in ("AverageValue", "Utilization", "Value"):
-        errors.append(fe.invalid(f"{place}.target.type", kind, "must be either Utilization, Value, or AverageValue"))
+        errors.append(fe.invalid(f"{place}.type", kind, "must be either Utilization, Value, or AverageValue"))
+    for key in ("value", "averageValue"):
+        value = target.get(key)
+        if value is not None and not quantity.parse("0") < quantity.parse(value):
+            errors.append(fe.invalid(f"{place}.{key}", value, "must be positive"))
     utilization = target.get("averageUtilization")
     if utilization is not None and utilization < 1:
-        errors.append(fe.invalid(f"{place}.target.averageUtilization", utilization, "must be greater than 0"))
-    needed, field, text = _NEEDED[place.rpartition(".")[2]]
-    if all(target.get(key) is None for key in needed):
-        errors.append(fe.required(f"{place}.target.{field}", text))
+        errors.append(fe.invalid(f"{place}.averageUtilization", utilization, "must be greater than 0"))
     return errors
 
 
@@ -191,6 +238,9 @@ def _rules_errors(rules: Object, place: str) -> list[FieldError]:
         if (policy.get("periodSeconds") or 0) > 1800:
             text = "must be less than or equal to 1800"
             errors.append(fe.invalid(f"{here}.periodSeconds", policy["periodSeconds"], text))
+    tolerance = rules.get("tolerance")
+    if tolerance is not None and quantity.parse(tolerance) < quantity.parse("0"):
+        errors.append(fe.invalid(f"{place}.tolerance", tolerance, "must be greater than or equal to 0"))
     return errors
 
 
