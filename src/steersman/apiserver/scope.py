@@ -138,9 +138,9 @@ class ResourceScope:
     them only name and namespace can be selected. `subresources` are discovery's facts of each, by name. `error_group`
     is the group that 422 answers name, when it is another one. `begin` completes an object that is about to be written
     with what the server gives out (its last argument: for a dry run) and returns what is to be told whether it was
-    stored; `grace` says how long (in seconds, by what was asked) a deletion is only announced; `stored` is False for reviews, which are answered and
-    forgotten; `delete_policy` is what happens to dependents when a delete does not say, and `delete_warning` what it is
-    then warned of.
+    stored; `grace` says how long (in seconds, by what was asked) a deletion is only announced; `stored` is False for
+    reviews, which are answered and forgotten; `delete_policy` is what happens to dependents when a delete does not say,
+    and `delete_warning` what it is then warned of.
     """
 
     gvr: GroupVersionResource
