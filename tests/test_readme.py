@@ -22,9 +22,9 @@ README = (ROOT / "README.md").read_text()
 BLOCKS = re.findall(r"^```(\w+)\n(.*?)^```$", README, re.M | re.S)
 PYTHON = [code for language, code in BLOCKS if language == "python"]
 WEBHOOKS = [code for code in PYTHON if "manager.webhook(" in code]
-OPERATORS = [code for code in PYTHON if "Manager(" in code and code not in WEBHOOKS]
-PROGRAMS = [code for code in PYTHON if "def test_" not in code and "Manager(" not in code]
 TESTS = [code for code in PYTHON if "def test_" in code]
+OPERATORS = [code for code in PYTHON if "Manager(" in code and code not in (*WEBHOOKS, *TESTS)]
+PROGRAMS = [code for code in PYTHON if "def test_" not in code and "Manager(" not in code]
 MY_APP = st.Resource("myorg.io/v1", "MyApp")
 EXPECTED = {  # a line of what each program prints, by a word of its code
     "scale_up": r"^3 replicas at resourceVersion \d+$",
@@ -62,7 +62,7 @@ async def kubeconfig(apiserver: Any) -> str:
 def test_all_blocks_are_known() -> None:
     """A block of another kind needs a test here."""
     assert {language for language, _ in BLOCKS} == {"console", "text", "sh", "python"}
-    assert (len(PROGRAMS), len(TESTS), len(OPERATORS), len(WEBHOOKS)) == (len(EXPECTED), 2, 1, 1)
+    assert (len(PROGRAMS), len(TESTS), len(OPERATORS), len(WEBHOOKS)) == (len(EXPECTED), 3, 1, 1)
 
 
 @pytest.mark.parametrize("word", EXPECTED)

@@ -6,7 +6,7 @@ import asyncio
 import inspect
 import time
 from collections.abc import Awaitable, Callable
-from typing import TypeVar
+from typing import Any, TypeVar, overload
 
 from steersman.apimachinery.errors import NotFound
 
@@ -36,7 +36,11 @@ def eventually(check: Callable[[], T], *, timeout: float = TIMEOUT) -> T:
         wait = min(wait * 1.5, _LONGEST)
 
 
-async def eventually_async(check: Callable[[], Awaitable[T] | T], *, timeout: float = TIMEOUT) -> T:
+@overload
+async def eventually_async(check: Callable[[], Awaitable[T]], *, timeout: float = TIMEOUT) -> T: ...
+@overload
+async def eventually_async(check: Callable[[], T], *, timeout: float = TIMEOUT) -> T: ...
+async def eventually_async(check: Callable[[], Any], *, timeout: float = TIMEOUT) -> Any:
     """As `eventually`, for async code; `check` may be async or not."""
     clock = asyncio.get_running_loop().time
     began, tries, wait = clock(), 0, _FIRST

@@ -41,7 +41,8 @@ def apiserver(request: pytest.FixtureRequest, tmp_path: Any) -> Iterator[ApiServ
     """An API server for this test: empty, in this process, gone afterwards; an `ApiServer`.
 
     The mark `@pytest.mark.apiserver("crds/", config=ServerConfig(...))` and the ini option `apiserver_load` say what it
-    starts with. With `--kubeconfig` it is a namespace of that cluster.
+    starts with. (pytest takes a single class in a mark for what is marked: pass model classes to `apiserver.load`.)
+    With `--kubeconfig` it is a namespace of that cluster.
     """
     from steersman.testing.apiserver import cluster_namespace, fresh_server
 
