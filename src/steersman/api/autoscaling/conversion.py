@@ -37,6 +37,7 @@ def to_v2(obj: Object) -> Object:
     metrics = [_metric_to_v2(item, "target") for item in _decoded(annotations, METRICS)]
     metrics += [_cpu_metric(cpu)] if cpu is not None else []
     new_spec = {key: spec.get(key) for key in ("scaleTargetRef", "minReplicas", "maxReplicas")}
+    new_spec["scaleTargetRef"] = _whole(new_spec["scaleTargetRef"])
     new_spec["metrics"] = metrics or [_cpu_metric(DEFAULT_CPU)]
     if behavior := _external_behavior(_loaded(annotations, BEHAVIOR)):
         new_spec["behavior"] = behavior
@@ -55,6 +56,7 @@ def to_v1(obj: Object) -> Object:
     metrics = spec.get("metrics") or []
     cpu = next((metric for metric in metrics if _is_cpu(metric)), None)
     new_spec = {key: spec[key] for key in ("scaleTargetRef", "minReplicas", "maxReplicas") if spec.get(key) is not None}
+    new_spec["scaleTargetRef"] = _whole(spec.get("scaleTargetRef"))
     if cpu is not None:
         new_spec["targetCPUUtilizationPercentage"] = cpu["resource"]["target"]["averageUtilization"]
     annotations = {
@@ -73,6 +75,11 @@ def to_v1(obj: Object) -> Object:
         meta["annotations"] = dict(sorted(annotations.items()))
     out = {**obj, "apiVersion": "autoscaling/v1", "metadata": meta, "spec": new_spec}
     return {**out, "status": _status_to_v1(status)}
+
+
+def _whole(reference: Object | None) -> Object:
+    """A reference with the fields that its type never leaves out."""
+    return {"kind": "", "name": "", **(reference or {})}
 
 
 def _ordered(item: Object, names: Sequence[str]) -> Object:

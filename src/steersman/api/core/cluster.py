@@ -95,10 +95,16 @@ class NodeStrategy(BuiltinStrategy):
         if before.get("podCIDRs") and spec.get("podCIDRs") != before["podCIDRs"]:
             text = 'node updates may not change podCIDR except from "" to valid'
             errors.append(fe.forbidden("spec.podCIDRs", text))
-        if before.get("providerID") and spec.get("providerID") != before["providerID"]:
-            text = 'node updates may not change providerID except from "" to valid'
-            errors.append(fe.forbidden("spec.providerID", text))
+        if (spec.get("externalID") or "") != (before.get("externalID") or ""):
+            errors.append(fe.forbidden("spec.externalID", "may not be updated"))
         return errors
+
+    def validate_declared(self, new: Object, old: Object | None) -> list[FieldError]:
+        known, given = (((item or {}).get("spec") or {}).get("providerID") for item in (old, new))
+        if not known or given == known:
+            return []
+        change = "modified" if given else "cleared"
+        return [fe.invalid("spec.providerID", None, f"field cannot be {change} once set")]
 
     def row(self, obj: Object, now: datetime) -> list[Any]:
         meta, spec, status = obj["metadata"], obj.get("spec") or {}, obj.get("status") or {}

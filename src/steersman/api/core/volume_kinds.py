@@ -192,6 +192,8 @@ def _attributes_errors(spec: Object, place: str) -> list[FieldError]:
 def _with_sources(spec: Object, old: Object) -> Object:
     """dataSource and dataSourceRef say the same; only claims and snapshots may stand in the former alone."""
     source, reference = spec.get("dataSource"), spec.get("dataSourceRef")
+    if reference is not None and reference.get("namespace") and old.get("dataSourceRef") is None:
+        spec, reference = {**spec, "dataSourceRef": None}, None  # its feature gate is off
     if source is None and reference is None:
         return spec
     if reference is None and source is not None:

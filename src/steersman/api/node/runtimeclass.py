@@ -32,7 +32,7 @@ class RuntimeClassStrategy(BuiltinStrategy):
         return errors
 
     def validate_update(self, new: Object, old: Object) -> list[FieldError]:
-        return self.validate_meta_update(new, old)
+        return [*self.validate_create(new), *self.validate_meta_update(new, old)]
 
     def warnings(self, obj: Object, old: Object | None = None) -> list[str]:
         labels = (obj.get("scheduling") or {}).get("nodeSelector") or ()

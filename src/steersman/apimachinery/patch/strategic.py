@@ -192,6 +192,8 @@ def _merge_list(original: list[Any], patch: list[Any], meta: FieldSchema, *, del
         raise ApiError("cannot merge lists without merge key for struct")
     original, patch = _special_elements(original, patch, meta.merge_key)
     merged = _merge_elements(original, patch, meta)
+    for item in merged:
+        _key(item, meta.merge_key)
     return element_order.arrange(merged, patch, patch, original, meta.merge_key)
 
 
