@@ -110,6 +110,17 @@ def stores_raw(ask: Ask, *, custom: bool) -> bool:
     return not {"configmaps", "secrets"}.isdisjoint(ask.path.split("/")) and "null" in str(ask.body)
 
 
+def leaves_no_trace(ask: Ask) -> bool:
+    """Whether a configuration has an empty list in its metadata, which is not there when the object is read."""
+    if "apply-patch" not in ask.content_type or not isinstance(ask.body, str):
+        return False
+    try:
+        meta = json.loads(ask.body)["metadata"]
+    except (ValueError, KeyError, TypeError):
+        return False
+    return isinstance(meta, dict) and any(meta.get(name) == [] for name in ("finalizers", "ownerReferences"))
+
+
 def only_place_of_entry(reference: Answer, server: Answer) -> bool:
     """Whether two errors differ only in which of the entries of managedFields they name, whose order times decide."""
     bodies = [json.loads(INDEX_OF_ENTRY.sub("managedFields[]", write(answer.body))) for answer in (reference, server)]

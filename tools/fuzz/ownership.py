@@ -27,7 +27,15 @@ from random import Random
 from . import definitions
 from .compare import differences
 from .crd import DEFINITIONS, READY_SECONDS, TABLE, NeverReadyError, Tally, _anchored, _mark
-from .owned_answers import comparable, only_order_of_times, only_place_of_entry, only_rewritten, plain, stores_raw
+from .owned_answers import (
+    comparable,
+    leaves_no_trace,
+    only_order_of_times,
+    only_place_of_entry,
+    only_rewritten,
+    plain,
+    stores_raw,
+)
 from .owned_kinds import BUILTIN, Definition, KindMaker
 from .owned_steps import Kind, Steps
 from .values import write
@@ -88,8 +96,10 @@ class Interleaving:
         if answers[0].status >= 400 and await self._varies(ask, answers[1]):
             self.tally.counts["answers that vary on the reference"] += 1
             return True
-        raw = self.raw or stores_raw(ask, custom=self.kind.custom)
-        if only_rewritten(lines) and raw and await self._rewrites_once(ask):
+        if only_rewritten(lines) and self.kind.custom and leaves_no_trace(ask):
+            self.tally.counts["explained: what is applied and leaves no trace is written each time"] += 1
+            return True
+        if only_rewritten(lines) and self.raw and await self._rewrites_once(ask):
             self.tally.counts["explained: what was applied or scaled is stored as it is, tidied by the next write"] += 1
             return True
         self.going = False
