@@ -371,7 +371,9 @@ async def test_errors_back_off_and_success_ends_that(lab: Lab, caplog: pytest.Lo
 
 
 @pytest.mark.parametrize("threaded", [False, True])
-@pytest.mark.parametrize("error", [ValueError("x"), StopIteration(), asyncio.CancelledError(), KeyError("x")])
+@pytest.mark.parametrize(
+    "error", [ValueError("x"), StopIteration(), asyncio.CancelledError(), KeyError("x"), BaseException("x")]
+)
 async def test_whatever_a_reconciler_raises_the_worker_goes_on(lab: Lab, error: BaseException, threaded: bool) -> None:
     runs = Log()
     loop = asyncio.get_running_loop()
@@ -724,17 +726,6 @@ async def test_two_controllers_of_a_kind_hear_of_each_others_writes(lab: Lab) ->
         await lab.until(lab.widget, "w", lambda found: found["metadata"].get("labels") == {"ready": "yes"})
         watches = [sent for sent in wire.sent if sent.watch and "/widgets" in sent.path]
         assert len(watches) == 1, "the kind is watched once"
-
-
-async def test_bad_arguments_are_refused_in_words(lab: Lab) -> None:
-    manager, _ = lab.manager()
-    with pytest.raises(ValueError, match="at least 1, not 0"):
-        manager.controller(lab.typed, _nothing, concurrency=0)
-    manager.controller(lab.typed, _nothing)
-    with pytest.raises(ValueError, match="a controller 'widget' already"):
-        manager.controller(lab.widget, _nothing)
-    with pytest.raises(ValueError, match="needs a name"):
-        manager.controller(None, _nothing)
 
 
 async def _nothing(ctx: Any, obj: Any) -> None:

@@ -11,7 +11,7 @@ import logging
 import math
 from collections.abc import Callable, Hashable, Iterable, Sequence
 from functools import partial
-from typing import Any, Generic, NamedTuple, Self, TypeVar
+from typing import Any, Generic, NamedTuple, Self, TypeVar, get_args
 
 from steersman._util.tasks import end
 from steersman.client.resources import Kind, Resource
@@ -63,6 +63,11 @@ class Controller(Generic[T]):
     ) -> None:
         if concurrency < 1:
             raise ValueError(f"the concurrency of {name} must be at least 1, not {concurrency}")
+        if timeout is not None and not timeout > 0:
+            raise ValueError(f"the timeout of {name} must be None, or seconds greater than zero, not {timeout}")
+        if status not in get_args(StatusMode):
+            raise ValueError(f"the status of {name} is written by one of {get_args(StatusMode)}, not {status!r}")
+        _check_reconciler(name, reconcile)
         self.name = name
         self.needs_leader = needs_leader
         self.cluster = cluster
@@ -106,6 +111,11 @@ class Controller(Generic[T]):
         owned = [Watched(kind, self.cluster, metadata_only) for kind, _, _, metadata_only in self._owned]
         return (*sources, *owned)
 
+    @property
+    def at_work(self) -> int:
+        """How many reconciles run now."""
+        return 0 if self._queue is None else len(self._queue.working())
+
     def owns(
         self,
         kind: Kind[Any],
@@ -117,8 +127,9 @@ class Controller(Generic[T]):
 
         `metadata_only` watches no more than metadata: it saves memory where nothing else is needed.
         """
+        resource = api_kind_of(kind)
         if self._kind is None:
-            raise ValueError(f"{self.name} has no kind of its own that could own {kind.api_kind().kind}")
+            raise ValueError(f"{self.name} has no kind of its own that could own {resource.kind}")
         self._owned.append((kind, every_owner, predicates, metadata_only))
         return self
 
@@ -136,10 +147,11 @@ class Controller(Generic[T]):
         dicts that hold apiVersion, kind and metadata. The kind is that of another `cluster`, if given (see
         `Manager.add_cluster`).
         """
+        resource = api_kind_of(kind)
         self._sources.append(
             Source(
                 kind,
-                object_mapper(kind.api_kind() if metadata_only else kind, to_requests),
+                object_mapper(resource if metadata_only else kind, to_requests),
                 predicates,
                 metadata_only,
                 cluster,
@@ -235,6 +247,8 @@ class Controller(Generic[T]):
             finally:
                 active[0] -= 1
                 queue.done(item.key)
+            # A reconcile that waits for nothing must not keep the event loop from everything else.
+            await asyncio.sleep(0)
 
     def _follow_up(self, queue: WorkQueue[Any], item: Item[Any], outcome: Outcome) -> None:
         """What is to happen with the request now."""
@@ -272,6 +286,31 @@ class Controller(Generic[T]):
             metrics.timeouts.inc(name)
         if is_unexpected(outcome.error):
             metrics.panics.inc(name)
+
+
+def api_kind_of(kind: Any) -> Resource:
+    """What a kind is called. Raises TypeError for what is none."""
+    api_kind = getattr(kind, "api_kind", None)
+    if api_kind is None:
+        raise TypeError(
+            f"{kind!r} is no kind: give a class made with @custom_resource, or a Resource as in "
+            'Resource("apps/v1", "Deployment")'
+        )
+    resource: Resource = api_kind()
+    return resource
+
+
+def _check_reconciler(name: str, reconcile: Any) -> None:
+    if not callable(reconcile):
+        raise TypeError(f"the reconciler of {name} must be a function of (ctx, obj), not {reconcile!r}")
+    try:
+        signature = inspect.signature(reconcile)
+    except ValueError:
+        return  # of a function in C
+    try:
+        signature.bind(None, None)
+    except TypeError:
+        raise TypeError(f"the reconciler of {name} is called with (ctx, obj), but takes {signature}") from None
 
 
 def _is_async(func: Any) -> bool:

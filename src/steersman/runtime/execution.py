@@ -95,7 +95,7 @@ class Execution(Generic[T]):
             self._threads.shutdown(wait=False, cancel_futures=True)
 
     async def run(self, item: Item[Any], attempt: int, environment: Environment, recorder: EventRecorder) -> Outcome:
-        """Carry out a request. Raises nothing but CancelledError, when this is cancelled."""
+        """Carry out a request. Raises nothing but CancelledError, when this is cancelled, and what ends the process."""
         run = Run(Origin(self._name, item.key))
         token = CURRENT.set(run)
         context = Context(
@@ -115,11 +115,16 @@ class Execution(Generic[T]):
                 f"reconcile {self._name}", {"key": str(item.key), "reasons": "; ".join(map(str, item.reasons))}
             ):
                 result = await self._run(context, run)
-        except (Exception, asyncio.CancelledError) as error:
+        except (SystemExit, KeyboardInterrupt, GeneratorExit):
+            raise
+        except BaseException as error:
+            # Some libraries' errors are no Exceptions; they are no reason to stop the other reconciles either.
             return self._failed(context, error)
         finally:
             run.ended = True
             CURRENT.reset(token)
+        if context.log.isEnabledFor(logging.DEBUG):
+            context.log.debug("reconciled (it ran because of: %s)", "; ".join(map(str, context.reasons)))
         return Outcome("success" if result.delay is None else "requeue_after", result)
 
     def _failed(self, context: Context, error: BaseException) -> Outcome:

@@ -7,8 +7,6 @@ from __future__ import annotations
 
 import asyncio
 import logging
-import os
-import signal
 from collections.abc import Awaitable, Callable, Collection, Mapping, Sequence
 from contextlib import AsyncExitStack
 from typing import TYPE_CHECKING, Any, Literal, TypeVar
@@ -20,7 +18,7 @@ from steersman.client.resources import Kind, Resource
 from steersman.runtime.cache.cache import SYNC_TIMEOUT, CacheScope
 from steersman.runtime.cache.indexer import IndexFunc
 from steersman.runtime.cluster import Cluster
-from steersman.runtime.controller import DEFAULT_CONCURRENCY, Controller
+from steersman.runtime.controller import DEFAULT_CONCURRENCY, Controller, api_kind_of
 from steersman.runtime.ending import stop_all, until_done, until_first
 from steersman.runtime.endpoints import Check, Endpoints
 from steersman.runtime.execution import Environment, Reconciler
@@ -47,6 +45,8 @@ Runnable = Callable[["Manager"], Awaitable[None]]
 logger = logging.getLogger("steersman.runtime")
 
 GRACE = 30.0
+LAST_SECONDS = 5.0
+"""What a process may take beyond the grace: for what was cancelled, for Events, and to give up the lock."""
 
 
 class Manager:
@@ -81,6 +81,8 @@ class Manager:
         grace: float = GRACE,
         sync_timeout: float = SYNC_TIMEOUT,
     ) -> None:
+        if not grace >= 0:
+            raise ValueError(f"grace must be 0 or more seconds, not {grace}")
         election = _election(leader_election)
         self.name = name or (election.name if election is not None else None)
         self.election = election
@@ -99,7 +101,6 @@ class Manager:
         self._servers: list[Runnable] = []
         self._checks: dict[str, dict[str, Check]] = {"live": {"ping": lambda: None}, "ready": {"caches": self._stale}}
         self._stopping: asyncio.Event | None = None
-        self._signalled = False
         self._leadership: Leadership | None = None
         self.ready = asyncio.Event()
         """Set once the caches are complete and all that needs no leader has started."""
@@ -208,7 +209,7 @@ class Manager:
         logs and metrics, by default the kind in lower case; it must be unique: ValueError. `predicates` say which
         events of the kind count. `needs_leader`: work only while this process leads.
         """
-        chosen = name or (kind.api_kind().kind.lower() if kind is not None else None)
+        chosen = name or (api_kind_of(kind).kind.lower() if kind is not None else None)
         if not chosen:
             raise ValueError("a controller without a kind needs a name")
         if any(known.name == chosen for known in self._controllers):
@@ -301,25 +302,24 @@ class Manager:
         self._checks["ready"][name] = check
 
     def run(self) -> None:
-        """Run until SIGTERM or SIGINT; a second one ends the process at once. Raises what `start` raises."""
+        """Run until SIGTERM or SIGINT. Raises what `start` raises.
+
+        A second signal ends the process at once, with status 1; so does what has not ended some seconds after the
+        grace: a thread, or what lets its cancellation pass.
+        """
+        from steersman.net.loop import new_event_loop
+        from steersman.runtime.signals import ended_by_signals
 
         async def main() -> None:
-            loop = asyncio.get_running_loop()
-            for number in (signal.SIGTERM, signal.SIGINT):
-                loop.add_signal_handler(number, self._on_signal)
-            await self.start()
-
-        from steersman.net.loop import new_event_loop
+            with ended_by_signals(self.stop, self._grace + LAST_SECONDS, self._running):
+                await self.start()
 
         with asyncio.Runner(loop_factory=new_event_loop) as runner:
             runner.run(main())
 
-    def _on_signal(self) -> None:
-        if self._stopping is None or self._signalled:
-            os._exit(1)
-        self._signalled = True
-        logger.info("stopping; a second signal ends the process at once")
-        self._stopping.set()
+    def _running(self) -> str:
+        busy = {controller.name: controller.at_work for controller in self._controllers if controller.at_work}
+        return ", ".join(f"{count} of {name}" for name, count in busy.items()) or "no reconcile, but something else"
 
     def stop(self) -> None:
         """Have `start` end, in order."""

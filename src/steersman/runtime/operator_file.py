@@ -29,7 +29,7 @@ def load_module(name: str) -> ModuleType:
     if path.is_file():
         return _from_file(path)
     if path.suffix == ".py" or os.sep in name or not name:
-        raise OperatorFileError(f"{name} is not a file")
+        raise OperatorFileError(f"{name or repr(name)} is not a file")
     sys.path.append(os.getcwd())
     try:
         return importlib.import_module(name)

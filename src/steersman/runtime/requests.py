@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 from datetime import timedelta
 from typing import NamedTuple
@@ -21,12 +22,21 @@ class Request(NamedTuple):
 class Result:
     """What is to follow a reconcile that succeeded.
 
-    `requeue_after` (seconds, or a timedelta) asks for another one then, whatever happens in between. `priority` is that
-    of this further run; None keeps the run's own.
+    `requeue_after` (seconds, or a timedelta) asks for another one then, whatever happens in between; what is not
+    greater than zero means at once. `priority` is that of this further run; None keeps the run's own.
+
+    Raises ValueError for what is no finite time.
     """
 
     requeue_after: float | timedelta | None = None
     priority: int | None = None
+
+    def __post_init__(self) -> None:
+        after = self.requeue_after
+        if after is None or isinstance(after, timedelta):
+            return
+        if not isinstance(after, int | float) or not math.isfinite(after):
+            raise ValueError(f"requeue_after must be a number of seconds, a timedelta or None, not {after!r}")
 
     @property
     def delay(self) -> float | None:

@@ -38,7 +38,10 @@ class CacheScope:
     `namespaces` are watched each by itself (None: all at once, which needs the permission for it; a kind without
     namespaces is watched as a whole in any case); the selectors are the server's, so that it sends only what they
     select. `transform` says what is kept of an object. What is kept is what reads give: where the client puts an object
-    together to write it (`modify`, `create_or_update`), it asks the server for the whole.
+    together to write it (`modify`, `create_or_update`), it asks the server for the whole. `resync` is the seconds
+    between two looks at all objects, 10 % more or less; None for never.
+
+    Raises ValueError for what would watch nothing, or look all the time.
     """
 
     namespaces: Sequence[str] | None = None
@@ -46,6 +49,14 @@ class CacheScope:
     field_selector: str | None = None
     transform: Transform | None = None
     resync: float | None = RESYNC_PERIOD
+
+    def __post_init__(self) -> None:
+        if isinstance(self.namespaces, str):
+            raise ValueError(f"namespaces must be a list of names: [{self.namespaces!r}]")
+        if self.namespaces is not None and not self.namespaces:
+            raise ValueError("namespaces must name at least one, or be None for all")
+        if self.resync is not None and not self.resync > 0:
+            raise ValueError(f"resync must be None, or seconds greater than zero, not {self.resync}")
 
 
 def strip_managed_fields(obj: Object) -> Object:

@@ -56,8 +56,10 @@ class Webhooks:
     def placed(self, address: str | None, service: str | None) -> Webhooks:
         """The same at another address, or reached by another Service (NAMESPACE/NAME); None leaves it.
 
-        Raises ValueError for a text that names no Service.
+        Raises ValueError for a text that is no address, or names no Service.
         """
+        if address:
+            parse_address(address)
         options = replace(self, address=address or self.address)
         if not service:
             return options
