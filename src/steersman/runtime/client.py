@@ -6,11 +6,12 @@ watch, this takes the answers to the writes into the cache.
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal, TypeVar, cast
 
-from steersman.apimachinery.errors import AlreadyExists, Conflict, NotFound
+from steersman.apimachinery.errors import AlreadyExists, ApiError, Conflict, NotFound
 from steersman.client.client import Client
 from steersman.client.options import is_status
 from steersman.client.pager import DEFAULT_LIMIT, Listing, key_of
@@ -24,6 +25,8 @@ from steersman.runtime.cache.informer import Informer
 T = TypeVar("T")
 
 _VERSION = "/metadata/resourceVersion"
+MAX_DOUBTS = 16
+"""How many objects a list from the cache asks the server about one by one; beyond that, it asks for the whole list."""
 _WRITES = frozenset({"POST", "PUT", "PATCH", "DELETE"})
 
 
@@ -59,7 +62,7 @@ class CachedClient(Client):
             return await super().get(kind, name, namespace=namespace, resource_version=resource_version)
         key = await self._key(kind.api_kind(), namespace, name)
         informer = watched.informer(key[0])
-        if informer is None or not informer.has_synced or informer.is_doubted(key):
+        if informer is None or not informer.has_synced or informer.doubt_about(key) is not None:
             return await self.refresh(kind, key)
         raw = watched.get(key)
         if raw is None:
@@ -77,10 +80,17 @@ class CachedClient(Client):
 
     async def refresh(self, kind: Kind[T], key: Key) -> T:
         """The object as the server has it now; the cache learns of it. Raises NotFound, ..."""
-        obj = await super().get(cast("Kind[Any]", kind.api_kind()), key[1], namespace=key[0] or None)
         informer, run = self._informer(kind.api_kind(), key), current_run()
+        doubt = informer.doubt_about(key) if informer is not None else None
+        try:
+            obj = await super().get(cast("Kind[Any]", kind.api_kind()), key[1], namespace=key[0] or None)
+        except NotFound:
+            if informer is not None and key not in informer.indexer:
+                informer.settle(key, doubt)
+            raise
         if informer is not None and informer.has_synced:
             informer.observe(obj, run.origin if run is not None and not run.begun else None)
+            informer.settle(key, doubt)
         return kind.from_wire(obj)
 
     def list(
@@ -97,7 +107,8 @@ class CachedClient(Client):
         watched = self.cache.peek(kind.api_kind())
         covered = watched is not None and not watched.is_narrowed and not watched.metadata_only
         informer = watched.informer(namespace) if watched is not None and covered else None
-        if watched is None or informer is None or not informer.has_synced or resource_version is not None:
+        known = informer is not None and informer.has_synced and len(informer.doubted_in(namespace)) <= MAX_DOUBTS
+        if watched is None or informer is None or not known or resource_version is not None:
             return super().list(
                 kind,
                 namespace=namespace,
@@ -109,9 +120,21 @@ class CachedClient(Client):
             )
 
         async def fetch(query: Mapping[str, str]) -> Object:
-            return {"metadata": {}, "items": watched.select(namespace, label_selector, field_selector)}
+            gone = await self._settle(kind.api_kind(), informer, namespace)
+            items = watched.select(namespace, label_selector, field_selector)
+            return {"metadata": {}, "items": [raw for raw in items if key_of(raw) not in gone] if gone else items}
 
         return Listing(kind, fetch, {}, 0)
+
+    async def _settle(self, resource: Resource, informer: Informer, namespace: str | None) -> set[Key]:
+        """Ask the server about objects that there are doubts about; gives those that are gone."""
+        gone = set()
+        for key in informer.doubted_in(namespace):
+            try:
+                await self.refresh(resource, key)
+            except NotFound:
+                gone.add(key)
+        return gone
 
     def by_index(self, kind: Kind[T], index: str, value: str) -> Sequence[T]:
         """The cached objects that have a value in an index, see `Manager.index`.
@@ -157,15 +180,19 @@ class CachedClient(Client):
         if informer is None:
             return await send()
         if not target:
-            return self._take_in(informer, await send())
+            return self._take_in(informer, resource, await send())
         write = _Write(method, subresource, content_type, body, informer.indexer.get(key))
         run = current_run()
         flight = informer.depart(key, run.origin if run else None, certain=write.is_certain)
         answer: Any = None
         try:
             answer = await send()
-        except (AlreadyExists, Conflict, NotFound) as error:
-            if isinstance(error, Conflict) or (key in informer.indexer) == isinstance(error, NotFound):
+        except (AlreadyExists, NotFound) as error:
+            if (key in informer.indexer) == isinstance(error, NotFound):
+                informer.doubt(key)
+            raise
+        except (Exception, asyncio.CancelledError) as error:
+            if isinstance(error, Conflict) or not _is_refused(error):
                 informer.doubt(key)
             raise
         finally:
@@ -174,13 +201,22 @@ class CachedClient(Client):
             self.on_write(run.origin.controller, write.before, answer, subresource)
         return answer
 
-    @staticmethod
-    def _take_in(informer: Informer, answer: Any) -> Any:
-        """An object whose name the server has made up; a collection's deletion is left to the watch."""
-        if _is_state(answer, informer.resource):
+    def _take_in(self, informer: Informer, resource: Resource, answer: Any) -> Any:
+        """An object whose name the server has made up, or what a collection's deletion has found."""
+        if _is_state(answer, resource):
             run = current_run()
             informer.observe(answer, run.origin if run is not None else None)
+        else:
+            self._doubt_all(resource, answer)
         return answer
+
+    def _doubt_all(self, resource: Resource, answer: Any) -> None:
+        """A collection's deletion tells which objects it has found; some may have finalizers."""
+        for item in answer.get("items") or () if isinstance(answer, dict) else ():
+            key = key_of(item)
+            informer = self._informer(resource, key)
+            if informer is not None and key in informer.indexer:
+                informer.doubt(key)
 
     @staticmethod
     def _arrive(informer: Informer, key: Key, flight: Flight, write: _Write, answer: Any) -> None:
@@ -274,6 +310,11 @@ class _Write:
 def _is_dry(query: Mapping[str, str] | None, body: Any) -> bool:
     options = body if isinstance(body, dict) and body.get("kind") == "DeleteOptions" else {}
     return bool((query or {}).get("dryRun") or options.get("dryRun"))
+
+
+def _is_refused(error: BaseException) -> bool:
+    """Whether a write has certainly not happened; when the answer is lost, or the server in trouble, it may have."""
+    return isinstance(error, ApiError) and error.code < 500
 
 
 def _is_state(answer: Any, resource: Resource) -> bool:

@@ -97,7 +97,8 @@ class Informer:
         self._completed = 0
         self._listeners: list[Listener] = []
         self._flights: dict[Key, list[Flight]] = {}
-        self._doubted: set[Key] = set()
+        self._doubted: dict[Key, int] = {}
+        self._doubts = 0
 
     @property
     def metadata_only(self) -> bool:
@@ -244,15 +245,22 @@ class Informer:
             self.observe(raw, origin)
 
     def doubt(self, key: Key) -> None:
-        """Somebody has written the object meanwhile: the next reader asks the server."""
-        self._doubted.add(key)
+        """The object has been written, but how it is now is not known: readers ask the server, until one has heard."""
+        self._doubts += 1
+        self._doubted[key] = self._doubts
 
-    def is_doubted(self, key: Key) -> bool:
-        """Whether the next reader must ask the server; asking this ends the doubt."""
-        if key in self._doubted:
-            self._doubted.discard(key)
-            return True
-        return False
+    def doubt_about(self, key: Key) -> int | None:
+        """The last doubt about an object, to be settled; None if there is none."""
+        return self._doubted.get(key)
+
+    def doubted_in(self, namespace: str | None) -> list[Key]:
+        """The objects, of a namespace or of all, that there are doubts about."""
+        return [key for key in self._doubted if namespace is None or key[0] == namespace]
+
+    def settle(self, key: Key, doubt: int | None) -> None:
+        """The server has been asked: a doubt that is no newer than the question is none any more."""
+        if doubt is not None and self._doubted.get(key) == doubt:
+            del self._doubted[key]
 
     def observe(self, raw: Object, origin: Origin | None) -> None:
         """Take in a state that the server has answered with; the reconcile `origin` knows it."""
@@ -280,7 +288,7 @@ class Informer:
         event = Event(told.type, told.raw, told.before, told.initial, origin=origin)
         event.flights = flights = self._flights.get(event.key, ())
         if event.type == "DELETED":
-            self._doubted.discard(event.key)
+            self._doubted.pop(event.key, None)
             for flight in flights:
                 flight.deleted.add(event.metadata.get("uid") or "")
         self._send(event)
