@@ -55,6 +55,15 @@ async def test_a_path_of_a_watch_is_for_get_alone(apiserver: Any, method: str, p
     assert (await apiserver.request(method, f"/api/v1/watch{path}")).status == 405
 
 
+async def test_subresources_of_built_in_kinds_have_no_heads(apiserver: Any) -> None:
+    assert (await apiserver.request("HEAD", f"{NAMESPACES}/default/status")).status == 405
+
+
+async def test_a_refusal_of_permission_is_not_to_be_guessed_at(apiserver: Any) -> None:
+    refused = await apiserver.request("GET", CONFIG_MAPS, token="alicetoken")
+    assert (refused.status, refused.headers["X-Content-Type-Options"]) == (403, "nosniff")
+
+
 async def test_one_namespace_is_watched_at_its_old_path(apiserver: Any) -> None:
     answer = await apiserver.request("GET", "/api/v1/watch/namespaces/default?timeoutSeconds=1")
     text = answer.body if isinstance(answer.body, str) else str(answer.body)

@@ -82,6 +82,8 @@ async def test_metrics_count_requests_and_watches(apiserver: RunningServer) -> N
 
 
 async def test_a_request_has_a_time_limit(apiserver: RunningServer) -> None:
+    far = await apiserver.request("GET", "/api/v1/namespaces?timeout=1x")
+    assert (far.status, far.body["message"].partition(" - ")[2]) == (400, 'time: unknown unit "x" in duration "1x"')
     bad = await apiserver.request("GET", "/api/v1/namespaces?timeout=soon")
     assert bad.body["message"] == 'invalid timeout specified in the request URL - time: invalid duration "soon"'
     assert bad.status == 400

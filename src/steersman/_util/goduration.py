@@ -15,6 +15,8 @@ _UNITS = {
     "h": 3_600_000_000_000,
 }
 _PART = re.compile(r"([0-9]{0,30})(?:\.([0-9]{0,30}))?(ns|us|µs|μs|ms|s|m|h)")
+_NUMBER = re.compile(r"[0-9]+(?:\.[0-9]*)?|\.[0-9]*")
+_UNIT = re.compile(r"[^0-9.]+")
 
 
 def parse_nanoseconds(text: str) -> int | None:
@@ -33,6 +35,29 @@ def parse_nanoseconds(text: str) -> int | None:
     if not body or total >= 2**63:
         return None
     return -total if text[0] == "-" else total
+
+
+def duration_error(text: str) -> str:
+    """What Go says of a text that is no duration (time.ParseDuration)."""
+    rest = text[1:] if text[:1] in ("+", "-") else text
+    while match := _NUMBER.match(rest):
+        whole = match[0].partition(".")[0].lstrip("0")
+        if match[0] == "." or len(whole) > 19 or int(whole or "0") > 1 << 63:
+            break
+        rest = rest[match.end() :]
+        unit = _UNIT.match(rest)
+        if unit is None:
+            return f"time: missing unit in duration {_quoted(text)}"
+        if unit[0] not in _UNITS:
+            return f"time: unknown unit {_quoted(unit[0])} in duration {_quoted(text)}"
+        rest = rest[unit.end() :]
+    return f"time: invalid duration {_quoted(text)}"
+
+
+def _quoted(text: str) -> str:
+    """In double quotes, with escapes of all bytes but printable ASCII."""
+    data = text.replace("\\", "\\\\").replace('"', '\\"').encode("utf-8", "surrogateescape")
+    return '"' + "".join(chr(byte) if 0x20 <= byte < 0x80 else f"\\x{byte:02x}" for byte in data) + '"'
 
 
 def format_nanoseconds(nanoseconds: int) -> str:

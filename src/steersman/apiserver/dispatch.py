@@ -147,7 +147,7 @@ async def _subresource(core: Core, scope: ResourceScope, x: Exchange) -> Answer:
         if scope.custom:
             raise not_found(scope.group, scope.resource, info.name)
         raise no_such_resource()
-    if info.verb not in facts["verbs"]:
+    if info.verb not in facts["verbs"] or (info.method == "HEAD" and not scope.custom):
         if scope.custom:
             raise method_not_supported(scope.group, scope.resource, info.verb)
         raise no_such_method()

@@ -9,6 +9,7 @@ import zoneinfo
 from collections.abc import Mapping
 from functools import cache
 
+from steersman._util.goduration import duration_error
 from steersman._util.gotext import quote
 from steersman.apimachinery import field_errors as fe
 from steersman.apimachinery.field_errors import FieldError
@@ -88,7 +89,7 @@ def _descriptor(schedule: str) -> None:
         raise ScheduleError(f"unrecognized descriptor: {schedule}")
     text = schedule[len("@every ") :]
     if not _is_duration(text):
-        raise ScheduleError(f"failed to parse duration {schedule}: time: invalid duration {quote(text)}")
+        raise ScheduleError(f"failed to parse duration {schedule}: {duration_error(text)}")
 
 
 def _is_duration(text: str) -> bool:

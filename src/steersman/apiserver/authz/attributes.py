@@ -116,9 +116,11 @@ class AlwaysDeny:
 def forbidden(attributes: Attributes, reason: str = "") -> errors.Forbidden:
     """The 403 for a request that was not allowed; `reason` is the decision's."""
     why = without_html(_refusal(attributes))
-    return errors.forbidden(
+    error = errors.forbidden(
         attributes.group, attributes.resource, attributes.name, f"{why}: {reason}" if reason else why
     )
+    error.headers = (("X-Content-Type-Options", "nosniff"),)
+    return error
 
 
 def _refusal(attributes: Attributes) -> str:

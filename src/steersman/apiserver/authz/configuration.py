@@ -11,8 +11,7 @@ from collections.abc import Collection, Mapping, Sequence
 from pathlib import Path
 from typing import Any, Final
 
-from steersman._util.goduration import format_nanoseconds, parse_nanoseconds
-from steersman._util.gotext import quote
+from steersman._util.goduration import duration_error, format_nanoseconds, parse_nanoseconds
 from steersman.api.authorization.match_conditions import Condition, ConditionError, compile_condition
 from steersman.apimachinery import field_errors as fe
 from steersman.apimachinery.field_errors import FieldError, Struct
@@ -75,7 +74,7 @@ def _check_durations(entries: Sequence[Object]) -> None:
         webhook = entry.get("webhook") or {}
         for key in ("authorizedTTL", "unauthorizedTTL", "timeout"):
             if _nanoseconds(webhook.get(key)) is None:
-                raise ConfigFileError(f"time: invalid duration {quote(webhook[key])}")
+                raise ConfigFileError(duration_error(webhook[key]))
 
 
 def _completed(entry: Object) -> dict[str, Any]:

@@ -15,7 +15,7 @@ from functools import partial
 from http import HTTPStatus
 from typing import TYPE_CHECKING
 
-from steersman._util.goduration import parse_nanoseconds
+from steersman._util.goduration import duration_error, parse_nanoseconds
 from steersman._util.gotext import quote
 from steersman.apimachinery.errors import (
     ApiError,
@@ -274,7 +274,7 @@ def _time_limit(info: RequestInfo) -> float | None:
         return None
     wanted = parse_nanoseconds(text)
     if wanted is None:
-        raise BadRequest(f"invalid timeout specified in the request URL - time: invalid duration {quote(text)}")
+        raise BadRequest(f"invalid timeout specified in the request URL - {duration_error(text)}")
     return min(wanted / 1e9, REQUEST_SECONDS) if wanted else None
 
 
