@@ -169,7 +169,7 @@ class KubernetesObject(Model):
         try:
             typed = cls.model_validate(obj)
         except ValidationError as error:
-            raise DecodeError(f"{cls.__name__}: {error}", obj) from error
+            raise DecodeError(f"{cls.__name__}: {_told(error)}", obj) from error
         typed._origin.read(typed, obj)
         try:
             typed._read = orjson.dumps(obj)
@@ -280,3 +280,11 @@ def custom_resource(
         return cls
 
     return decorate
+
+
+def _told(error: ValidationError) -> str:
+    """What does not fit, with the paths of its fields, in one line."""
+    found = error.errors(include_url=False, include_context=False, include_input=False)
+    return "; ".join(
+        f"{'.'.join(map(str, each['loc']))}: {each['msg']}" if each["loc"] else each["msg"] for each in found
+    )
