@@ -63,7 +63,9 @@ def envelope(body: bytes) -> Unknown:
     """The envelope of a body. Raises ProtobufError."""
     if not body:
         raise ProtobufError("empty data")
-    if not body.startswith(MAGIC) or body == MAGIC:
+    if body == MAGIC:
+        raise ProtobufError("empty body")
+    if not body.startswith(MAGIC):
         raise ProtobufError("provided data does not appear to be a protobuf message, expected prefix [107 56 115 0]")
     api_version, kind, raw = "", "", b""
     for number, value in _records(body[len(MAGIC) :]):

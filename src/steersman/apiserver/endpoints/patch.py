@@ -10,7 +10,6 @@ from collections.abc import Callable
 from typing import Any
 
 from steersman._util.gotext import quote
-from steersman.api.kinds import builtin_kind
 from steersman.api.registered import unconvertible
 from steersman.apimachinery import field_errors as fe
 from steersman.apimachinery.codec import json as codec
@@ -22,6 +21,7 @@ from steersman.apimachinery.options import WriteOptions, write_options
 from steersman.apimachinery.patch import json_patch, merge_patch, strategic
 from steersman.apimachinery.schema.embedded import SchemaDecodeError
 from steersman.apiserver import rest
+from steersman.apiserver.builtins import BuiltinRules
 from steersman.apiserver.core import Core
 from steersman.apiserver.endpoints import answers, bodies, large
 from steersman.apiserver.endpoints.apply import APPLY_PATCH
@@ -144,7 +144,7 @@ def patched(
         if not isinstance(error.__cause__, (DecodeError, SchemaDecodeError)):
             raise
         if strategic_of is not None and isinstance(error.__cause__, DecodeError):
-            raise unfit_strategic(strategic_of, _first_unfit(scope, obj) or error.__cause__) from None
+            raise unfit_strategic(strategic_of, _first_unfit(strategy, obj) or error.__cause__) from None
         raise unfit_result(changed, str(error.__cause__)) from None
     strange = [f"unknown field {quote(path)}" for path in unknown]
     problems = duplicates + (strange if strategic_of is None else sorted(strange))
@@ -159,10 +159,11 @@ def patched(
     return obj
 
 
-def _first_unfit(scope: ResourceScope, obj: Object) -> DecodeError | None:
+def _first_unfit(strategy: Strategy, obj: Object) -> DecodeError | None:
     """What is wrong with the first field, in the order of the Go type: so a strategic merge patch is told of it."""
+    assert isinstance(strategy, BuiltinRules)
     try:
-        builtin_kind(scope.group, scope.gvr.version, scope.kind).check_fields(obj)
+        strategy.kind.check_fields(obj)
     except DecodeError as error:
         return error
     return None

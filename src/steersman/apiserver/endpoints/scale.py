@@ -20,6 +20,7 @@ from steersman.apimachinery.apply import scale as ownership
 from steersman.apimachinery.apply import server_side
 from steersman.apimachinery.apply.managers import APPLY, Writer, track_update
 from steersman.apimachinery.apply.typed import TypeView, from_openapi
+from steersman.apimachinery.codec import json as codec
 from steersman.apimachinery.codec.negotiate import Accepted, content_type, patch_type
 from steersman.apimachinery.errors import ApiError, BadRequest, internal, invalid, not_found
 from steersman.apimachinery.gvk import GroupVersionKind
@@ -30,7 +31,7 @@ from steersman.apiserver.core import Core
 from steersman.apiserver.crd.columns import AGE, columns
 from steersman.apiserver.endpoints import answers, large, other_kind, transform
 from steersman.apiserver.endpoints.apply import APPLY_PATCH, read_configuration
-from steersman.apiserver.endpoints.patch import Patch, check_media_type, read_patch
+from steersman.apiserver.endpoints.patch import STRATEGIC_PATCH, Patch, check_media_type, patched, read_patch
 from steersman.apiserver.exchange import Answer, Exchange
 from steersman.apiserver.scope import Column, ResourceScope, ScaleMapping, look_up
 from steersman.apiserver.strategy import Object
@@ -106,8 +107,7 @@ async def _write(core: Core, scope: ResourceScope, x: Exchange, mapping: ScaleMa
         change = _tracked(_replacement(body), ctx.writer, ctx.now)
     else:
         check_media_type(scope, media)
-        patch, _ = await large.read(x, read_patch, x, scope, media, options)
-        change = _tracked(patch, ctx.writer, ctx.now)
+        change = _tracked(await _patched(scope, x, media, options), ctx.writer, ctx.now)
 
     def scaled(current: Object | None) -> Object:
         assert current is not None
@@ -172,13 +172,23 @@ def _paths(core: Core, scope: ResourceScope) -> ownership.Paths:
     return {version.api_version: version.scale.spec_replicas if version.scale else None for version in versions}
 
 
+async def _patched(scope: ResourceScope, x: Exchange, media: str, options: WriteOptions) -> Patch:
+    """The patch in the body, whose result must be a Scale."""
+    inner = other_kind.inner(scope, _scale_kind())
+    change, duplicates = await large.read(x, read_patch, x, inner, media, options)
+    tree = codec.decode(x.request.body) if media == STRATEGIC_PATCH else None
+
+    def apply(current: Object) -> Object:
+        return patched(x, inner, inner.strategy, change(current), duplicates, options, strategic_of=tree)
+
+    return apply
+
+
 def _tracked(change: Patch, writer: Writer, now: str) -> Change:
     """An update or patch, after which the writer owns what it changed."""
 
     def tracked(current: Object) -> Object:
         proposed = change(current)
-        if not isinstance(proposed, dict) or not isinstance(proposed.get("metadata"), dict):
-            raise BadRequest("the patch leaves no Scale")
         meta = {key: value for key, value in proposed["metadata"].items() if key != "managedFields"}
         new = {**proposed, "metadata": meta}
         found = track_update(current, _as_typed(new), writer, view=_scale_view(), api_version=AUTOSCALING, now=now)
