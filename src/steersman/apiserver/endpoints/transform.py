@@ -14,6 +14,8 @@ from steersman.apiserver.scope import ResourceScope
 from steersman.apiserver.strategy import Object
 
 META_V1 = "meta.k8s.io/v1"
+_UNPRINTED = ("Name", "Created At")
+"""The columns of kinds that nobody prints otherwise; their empty tables have no rows at all."""
 _LEVELS = ("Metadata", "None", "Object")
 
 
@@ -57,12 +59,13 @@ def table(
 ) -> Object:
     """A Table; `header` says whether the columns are described (the first event of a watch only)."""
     level = check_level(info)
+    rows = [row(scope, item, level, now) for item in items]
     return {
         "kind": "Table",
         "apiVersion": META_V1,
         "metadata": meta,
         "columnDefinitions": [column.definition() for column in scope.columns] if header else None,
-        "rows": [row(scope, item, level, now) for item in items],
+        "rows": rows or (None if tuple(column.name for column in scope.columns) == _UNPRINTED else []),
     }
 
 
