@@ -132,8 +132,55 @@ async def test_it_resumes_where_the_connection_ended(peer: Any, client: Client, 
     async with client.watch(MAPS, resource_version="5", backoff=QUICK, on_error=failures.append) as events:
         assert await take(events, 2) == [("MODIFIED", "a", "6", False), ("MODIFIED", "a", "9", False)]
         assert events.resource_version == "8"
-    assert [asked.query["resourceVersion"] for asked in peer.asked] == ["5", "8"]
+    assert [asked.query["resourceVersion"] for asked in peer.asked_for("WATCH", PATH)] == ["5", "8"]
+    assert [asked.query["resourceVersion"] for asked in peer.asked_for("GET", PATH)] == ["8"] * cut
     assert len(failures) == cut
+
+
+TOO_LARGE = {
+    "kind": "Status",
+    "code": 504,
+    "reason": "Timeout",
+    "message": "Timeout: Too large resource version: 800, current: 3",
+    "details": {"causes": [{"reason": "ResourceVersionTooLarge", "message": "Too large resource version"}]},
+}
+
+
+@pytest.mark.parametrize("refused", [False, True], ids=["at once", "after 401"])
+async def test_a_server_that_has_begun_anew_is_noticed(peer: Any, client: Client, answer: Any, refused: bool) -> None:
+    """It was restored from a backup, say: from where the watch has been, nothing would come for a long time."""
+    unauthorized = answer(401, {"kind": "Status", "code": 401, "reason": "Unauthorized"})
+    peer.on(
+        "WATCH",
+        PATH,
+        answer(
+            200, chunks=[line("ADDED", obj("a", 700)), line("ADDED", obj("b", 800)), bookmark(800, end=True)], cut=True
+        ),
+        *([unauthorized] if refused else []),
+        answer(200, chunks=[line("ADDED", obj("a", 3)), bookmark(3, end=True), line("ADDED", obj("c", 4)), forever]),
+    )
+    peer.on("GET", PATH, *([unauthorized] if refused else []), answer(504, TOO_LARGE))
+    async with client.watch(MAPS, backoff=QUICK, on_error=lambda error: None) as events:
+        assert await take(events, 5) == [
+            ("ADDED", "a", "700", True),
+            ("ADDED", "b", "800", True),
+            ("MODIFIED", "a", "3", True),
+            ("DELETED", "b", "800", True),
+            ("ADDED", "c", "4", False),
+        ]
+    assert "resourceVersion" not in peer.asked_for("WATCH", PATH)[-1].query
+
+
+async def test_who_may_not_list_may_watch_on(peer: Any, client: Client, answer: Any) -> None:
+    peer.on(
+        "WATCH",
+        PATH,
+        answer(200, chunks=[line("MODIFIED", obj("a", 6))], cut=True),
+        answer(200, chunks=[line("MODIFIED", obj("a", 9)), forever]),
+    )
+    peer.on("GET", PATH, answer(403, {"kind": "Status", "code": 403, "reason": "Forbidden"}))
+    async with client.watch(MAPS, resource_version="5", backoff=QUICK) as events:
+        assert await take(events, 2) == [("MODIFIED", "a", "6", False), ("MODIFIED", "a", "9", False)]
 
 
 async def test_events_larger_than_any_buffer(peer: Any, client: Client, answer: Any) -> None:

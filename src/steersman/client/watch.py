@@ -63,7 +63,8 @@ class Watch(Generic[T]):
 
     It begins with the state: one ADDED event for each object, `initial` set. From then on events come as they happen.
     When the connection ends or breaks, the watch goes on from the last resourceVersion it has seen (bookmarks count),
-    so nothing is lost or told twice. When the server has forgotten that version (410), the state is read again and
+    so nothing is lost or told twice. When the server has forgotten that version (410), or has not come to it yet (it is
+    asked after a failure: it may have begun anew, from nothing or from a backup), the state is read again and
     compared with what was told before: objects that are new come as ADDED, changed as MODIFIED, made anew under the
     same name (another uid) as DELETED and ADDED, gone as DELETED, all `initial`; what has not changed is not told. For
     that, the last state of every object is kept in memory. Each object's events come in the order of its versions.
@@ -102,6 +103,7 @@ class Watch(Generic[T]):
         self._inactivity = inactivity
         self._started = False
         self._failures = 0
+        self._broken = False
         self._followed_at: float | None = None
         self._closed = False
         self._events = self._run()
@@ -172,6 +174,7 @@ class Watch(Generic[T]):
     async def _list(self) -> AsyncGenerator[Told, None]:
         listing = self._source.listing()
         seen: set[tuple[str, str]] = set()
+        self._broken = False
         async with aclosing(listing.pages()) as pages:
             async for page in pages:
                 if page.restarted:
@@ -188,9 +191,10 @@ class Watch(Generic[T]):
         clock = asyncio.get_running_loop().time
         seconds = random.randint(*STREAM_SECONDS)  # noqa: S311 -- spreads load, guards nothing
         opened, quiet = clock(), True
+        await self._check_version()
         async with self._source.stream(_parameters(self._version, seconds)) as stream:
             reader = EventReader(stream)
-            self.connected, self.heard_at = True, clock()
+            self.connected, self.heard_at, self._broken = True, clock(), False
             if self._version is None:
                 async with aclosing(self._initial(reader)) as events:
                     async for told in events:
@@ -204,8 +208,14 @@ class Watch(Generic[T]):
                         yield told
                 self._version = _version(raw) or self._version
         if quiet and clock() - opened < _HEALTHY:
-            raise TransportError("the server ended the watch at once")
+            raise _EndedAtOnce("the server ended the watch at once")
         self._failures = 0
+
+    async def _check_version(self) -> None:
+        """After a broken connection another server may answer, which has begun anew. Raises Gone then."""
+        if self._broken and self._version is not None and await self._source.is_future(self._version):
+            self._memory.begin_anew()
+            raise Gone(f"the server has begun anew: it has not come to resource version {self._version} yet")
 
     async def _initial(self, reader: EventReader) -> AsyncGenerator[Told, None]:
         """The state, as a stream that asked for it begins: it ends with a bookmark that says so."""
@@ -260,6 +270,8 @@ class Watch(Generic[T]):
             self._failures = 0
         self._followed_at = None
         self._failures += 1
+        broken = code >= 500 or (isinstance(error, TransportError) and not isinstance(error, _EndedAtOnce))
+        self._broken = self._broken or broken
         if isinstance(error, Gone):
             self._version = None
         # Being forgotten once is routine: read the state at once, and wait only if that happens again.
@@ -276,6 +288,10 @@ class Watch(Generic[T]):
         else:
             level = logging.INFO if isinstance(error, Gone) and not delay else logging.WARNING
             logger.log(level, "watch of %s: %s; trying again in %.1f s", self._source, error, delay)
+
+
+class _EndedAtOnce(TransportError):
+    """A stream that came to nothing: the connection was not broken."""
 
 
 class _NoWatchList(TransportError):

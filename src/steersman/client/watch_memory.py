@@ -84,6 +84,9 @@ class Memory:
             self._forget(key)
             yield Told("DELETED", before.raw, True, before)
 
+    def begin_anew(self) -> None:
+        """The server has: resourceVersions to come may be lower than those known."""
+
     def _remember(self, key: Key, state: Known, raw: Object) -> None:
         self._known[key] = state
 

@@ -10,7 +10,7 @@ from typing import Any, Generic, TypeVar
 
 import orjson
 
-from steersman.apimachinery.errors import NotFound, from_status
+from steersman.apimachinery.errors import ApiError, NotFound, from_status
 from steersman.client.errors import DecodeError, NoMatch
 from steersman.client.lines import LineSplitter
 from steersman.client.pager import DEFAULT_LIMIT, Listing
@@ -67,6 +67,17 @@ class Source(Generic[T]):
         query = {**self._query, "watch": "true", "allowWatchBookmarks": "true", **parameters}
         async with self._rest.stream(await self._path(), query.items(), accept=self._forms[1]) as stream:
             yield stream
+
+    async def is_future(self, version: str) -> bool:
+        """Whether the server has not come to a resourceVersion yet that it has told of: it has begun anew, from nothing
+        or from a backup. A watch from there would be told nothing. False where the server does not say."""
+        query = {**self._query, "limit": "1", "resourceVersion": version, "resourceVersionMatch": "NotOlderThan"}
+        try:
+            await self._rest.json("GET", await self._path(), query.items(), accept=self._forms[0])
+        except ApiError as error:
+            causes = (error.details or {}).get("causes") or ()
+            return any(cause.get("reason") == "ResourceVersionTooLarge" for cause in causes)
+        return False
 
     async def look_again(self) -> None:
         """Ask discovery anew, after a 404: the CRD may have been made with another plural, or be gone for now."""

@@ -70,6 +70,17 @@ def test_whatever_the_order_of_answers_and_events_nothing_older_is_read_and_the_
     assert len(indexer) == len(indexer.keys_in("default")) == (kind != "DELETED")
 
 
+def test_when_the_server_has_begun_anew_older_states_count() -> None:
+    indexer = Indexer()
+    tell(indexer, "ADDED", obj(800), True)
+    indexer.observe(obj(801))
+    indexer.observe_deletion(("default", "b"), "u2")
+    indexer.begin_anew()
+    assert tell(indexer, "ADDED", obj(3), True) == [("MODIFIED", "3")]
+    assert tell(indexer, "ADDED", obj(4, "u2", "b"), True) == [("ADDED", "4")]
+    assert [told.type for told in indexer.observe(obj(5))] == ["MODIFIED"]
+
+
 def test_an_answer_before_its_event_is_read_at_once_and_the_event_is_nothing_new() -> None:
     indexer = Indexer()
     tell(indexer, "ADDED", obj(1), True)

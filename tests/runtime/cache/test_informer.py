@@ -102,7 +102,7 @@ async def test_after_being_forgotten_only_the_differences_are_told(
             ("MODIFIED", "changed", "12"),
         ]
         assert sorted(name for _, name in informer.indexer.keys_in()) == ["anew", "changed", "new", "same"]
-    assert len(peer.asked) == 3
+    assert len(peer.asked_for("WATCH", "/api/v1/configmaps")) == 3
 
 
 @pytest.mark.parametrize("form", ["status", "event", "after_an_event"])

@@ -124,6 +124,11 @@ class Indexer(Memory):
                 seen.add(key)
         return super().vanished(seen, version)
 
+    def begin_anew(self) -> None:
+        self._progress = ""
+        self._written.clear()
+        self._buried.clear()
+
     def observe(self, raw: Object) -> list[Told]:
         """Take in what the server has answered to a write of ours; gives what is new by it."""
         key, metadata = key_of(raw), raw["metadata"]
