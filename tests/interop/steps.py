@@ -1,0 +1,12 @@
+"""What the programs do, step by step: each says a step's name when it is done."""
+
+_COMMON = ["define", "conflicts", "status", "patches"]
+PYTHON = {
+    "kopf": ["define", "retried", "created", "updated", "ticked", "deleted", "stopped"],
+    "kr8s": [*_COMMON, "pages", "watches", "lease", "delete"],
+    "kubernetes": [*_COMMON, "apply", "pages", "compact", "watches", "lease"],
+    "kubernetes_asyncio": [*_COMMON, "apply", "pages", "compact", "watches", "lease"],
+    "lightkube": [*_COMMON, "apply", "pages", "compact", "watches", "lease"],
+}
+GO = ["define", "conflicts", "status", "patches", "apply", "pages", "watches", "lease", "webhooks"]
+"""What the programs with controller-runtime do, in the names of the others."""
