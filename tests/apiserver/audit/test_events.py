@@ -18,6 +18,7 @@ from steersman.apiserver.audit.backends import Direct
 from steersman.apiserver.audit.policy import parse_policy
 from steersman.net.pki import ServerFiles
 
+from ..admission.test_webhooks import CONFIG_MAPS, config_map, entry, register, serving
 from .steps import CRD, STEPS, TIMES, Step, normalised
 
 HERE = Path(__file__).parent
@@ -114,3 +115,35 @@ async def test_the_audit_id_is_in_every_answer(apiserver: RunningServer) -> None
     assert given.headers["Audit-Id"] == "of-the-client"
     made = {(await apiserver.request("GET", path)).headers["Audit-Id"] for path in ("/version", "/api", "/nope")}
     assert len(made) == 3
+
+
+POLICY = (
+    b"apiVersion: audit.k8s.io/v1\nkind: Policy\nomitStages: [RequestReceived]\nrules: [{level: RequestResponse}]\n"
+)
+
+
+async def test_a_refused_description_of_the_api_is_told_of_as_an_error(
+    certificates: ServerFiles, tmp_path: Path, sink: Collected
+) -> None:
+    async with running(certificates, tmp_path, audit=audited(POLICY, sink)) as server:
+        refused = await server.request("GET", "/openapi/v2", token="nobody")
+        (event,) = await sink.of(refused.headers["Audit-Id"], 1)
+        assert event["responseStatus"]["reason"] == "Unauthorized"
+        given = await server.request("GET", "/openapi/v2")
+        (event,) = await sink.of(given.headers["Audit-Id"], 1)
+        assert event["responseStatus"] == {"metadata": {}, "code": 200} and "responseObject" not in event
+
+
+async def test_annotations_of_webhooks_whose_keys_are_none_are_left_out(
+    certificates: ServerFiles, tmp_path: Path, sink: Collected
+) -> None:
+    async def judge(request: Any) -> Any:
+        return {"allowed": True, "auditAnnotations": {"good": "1", "bad key": "2", "a/b": "3", "": "4"}}
+
+    async with running(certificates, tmp_path, audit=audited(POLICY, sink)) as server, serving() as hook:
+        hook.judge = judge
+        await register(server, "Validating", entry(hook))
+        created = await server.request("POST", CONFIG_MAPS, config_map("a"))
+        (event,) = await sink.of(created.headers["Audit-Id"], 1)
+        told = {key: value for key, value in event["annotations"].items() if key.startswith("hook.example.com")}
+        assert told == {"hook.example.com/good": "1"}

@@ -41,7 +41,7 @@ class Record:
 
     __slots__ = (
         "_constraint",
-        "_has_objects",
+        "_describes",
         "_head",
         "_request_object",
         "annotations",
@@ -61,7 +61,7 @@ class Record:
         self._constraint = ""
         self._request_object = b""
         info, request = x.info, x.request
-        self._has_objects = not info.path.startswith("/openapi")
+        self._describes = info.path.startswith("/openapi")
         self._head = {
             "requestURI": f"{request.path}?{request.query}" if request.query else request.path,
             "verb": info.verb,
@@ -154,7 +154,9 @@ class Record:
 
     def _of_answer(self, answer: Answer) -> list[tuple[str, bytes]]:
         status: dict[str, Any] = {"metadata": {}}
-        body = _json_body(answer) if isinstance(answer, Response) and self._has_objects else b""
+        # A description of the API is no object, and what is said instead of one is.
+        has_object = not self._describes or answer.status >= 400
+        body = _json_body(answer) if isinstance(answer, Response) and has_object else b""
         told = _status_of(answer.status, body)
         if told is not None:
             status |= {key: told[key] for key in _STATUS_FIELDS if told.get(key) not in (None, "")}

@@ -15,6 +15,7 @@ from steersman._util.gotext import quote
 from steersman.api.admission import review as reviews
 from steersman.api.admission.review import Question, Verdict
 from steersman.api.review_answers import AnswerError
+from steersman.apimachinery import names
 from steersman.apimachinery.errors import ApiError, BadRequest, forbidden, internal
 from steersman.apiserver.admission.chain import METADATA, Attributes
 from steersman.apiserver.admission.conditions import admission_variables, request_namespace
@@ -119,7 +120,9 @@ class Asker:
             code, rejected = 200, False
             attributes.warn([text for text in verdict.warnings if text])
             for key, text in verdict.annotations.items():
-                attributes.annotate(f"{hook.name}/{key}", text, METADATA)
+                named = f"{hook.name}/{key}"
+                if named.count("/") == 1 and not names.qualified_name(named):
+                    attributes.annotate(named, text, METADATA)
             if not verdict.allowed:
                 refusal = reviews.refusal(hook.name, verdict.status)
                 code, rejected = refusal.code, True
