@@ -94,6 +94,7 @@ class PodSetStatusStrategy(StatusStrategy):
         if "replicas" in numbers:
             errors += _comparisons(numbers)
         count, before = status.get("collisionCount"), (old.get("status") or {}).get("collisionCount")
+        errors += checks.nonnegative(count, "status.collisionCount")
         if before is not None and (count is None or count < before):
             errors.append(fe.invalid("status.collisionCount", count or 0, "cannot be decremented"))
         return errors

@@ -10,13 +10,13 @@ from datetime import datetime
 from typing import Any
 
 from steersman.api import checks
-from steersman.api.builtin import BuiltinStrategy
+from steersman.api.builtin import BuiltinStrategy, StatusStrategy
 from steersman.api.core.affinity import node_selector_errors
 from steersman.api.core.claim_spec import VOLUME_MODES, access_mode_errors, claim_spec_errors, positive_errors
 from steersman.api.core.pod_warnings import claim_warnings, volume_warning
 from steersman.api.core.volumes import persistent_source_errors
 from steersman.api.node_labels import term_warnings
-from steersman.api.strategy import Object
+from steersman.api.strategy import Object, Strategy
 from steersman.api.tables import age
 from steersman.apimachinery import field_errors as fe
 from steersman.apimachinery import quantity
@@ -35,6 +35,7 @@ _VOLUME_KINDS = ("cephfs", "photonPersistentDisk", "scaleIO", "storageos", "glus
 _SHORT_MODES = {"ReadWriteOnce": "RWO", "ReadOnlyMany": "ROX", "ReadWriteMany": "RWX", "ReadWriteOncePod": "RWOP"}
 _IMMUTABLE = "spec is immutable after creation except resources.requests and volumeAttributesClassName for bound claims"
 _SOURCES = (("", "PersistentVolumeClaim"), ("snapshot.storage.k8s.io", "VolumeSnapshot"))
+_CHANGED = "lastPhaseTransitionTime"
 _POLICIES = ("Delete", "Recycle", "Retain")
 _NOT_SOURCES = frozenset(
     {
@@ -102,9 +103,12 @@ class PersistentVolumeClaimStrategy(BuiltinStrategy):
 class PersistentVolumeStrategy(BuiltinStrategy):
     protection = VOLUME_PROTECTION
 
+    def subresource(self, name: str) -> Strategy:
+        return _VolumeStatus(self) if name == "status" else super().subresource(name)
+
     def prepare_for_create(self, obj: Object) -> None:
         super().prepare_for_create(obj)
-        obj["status"] = {"phase": "Pending", "lastPhaseTransitionTime": obj["metadata"].get("creationTimestamp")}
+        obj["status"] = {"phase": "Pending", _CHANGED: obj["metadata"].get("creationTimestamp")}
 
     def validate_content(self, obj: Object) -> list[FieldError]:
         spec = obj.get("spec") or {}
@@ -168,6 +172,25 @@ class PersistentVolumeStrategy(BuiltinStrategy):
             age(meta.get("creationTimestamp"), now),
             spec.get("volumeMode") or "<unset>",
         ]
+
+
+class _VolumeStatus(StatusStrategy):
+    def prepare_for_update(self, new: Object, old: Object) -> None:
+        """The time of the last change of phase stays while the phase does; else it is that of the write."""
+        super().prepare_for_update(new, old)
+        status, before = new.get("status") or {}, old.get("status") or {}
+        given, known = status.get(_CHANGED), before.get(_CHANGED)
+        if status.get("phase") == before.get("phase"):
+            time = given or known
+        else:
+            time = _time_of_write(new["metadata"]) if given in (None, known) else given
+        if time and time != given:
+            new["status"] = {**status, _CHANGED: time}
+
+
+def _time_of_write(meta: Object) -> str | None:
+    """The latest time among the entries of managedFields, where each write leaves its own."""
+    return max((entry.get("time") or "" for entry in meta.get("managedFields") or ()), default=None)
 
 
 def _affinity_errors(affinity: Object | None, place: str) -> list[FieldError]:

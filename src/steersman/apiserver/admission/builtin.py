@@ -39,6 +39,17 @@ def builtin_plugins(look: Look) -> list[Plugin]:
     ]
 
 
+def _keep_priority(attributes: Attributes) -> None:
+    """An update that leaves out what this plugin has set does not change it."""
+    scope, pod, old = attributes.scope, attributes.obj, attributes.old
+    if (scope.group, scope.resource) != ("", "pods") or attributes.subresource or pod is None or old is None:
+        return
+    spec, before = pod.get("spec") or {}, old.get("spec") or {}
+    kept = {key: before[key] for key in ("priority", "preemptionPolicy") if spec.get(key) is None and key in before}
+    if kept:
+        pod["spec"] = {**spec, **kept}
+
+
 def _creates(attributes: Attributes, group: str, resource: str) -> Object | None:
     """The object, when it is one of that resource and being created."""
     scope = attributes.scope
@@ -63,7 +74,7 @@ class NodeTaint:
 
 
 class Priority:
-    """A Pod gets the number and the preemption policy of its PriorityClass, or of the global default."""
+    """A Pod gets and keeps the number and the preemption policy of its PriorityClass, or of the global default."""
 
     name = "Priority"
 
@@ -73,6 +84,7 @@ class Priority:
     async def admit(self, attributes: Attributes) -> None:
         pod = _creates(attributes, "", "pods")
         if pod is None:
+            _keep_priority(attributes)
             return
         spec = dict(pod.get("spec") or {})
         name, value, policy = self._resolve(spec.get("priorityClassName") or "", attributes.name)
