@@ -6,6 +6,7 @@ import asyncio
 import logging
 import math
 import threading
+import time
 from typing import Any
 
 import aiohttp
@@ -165,6 +166,34 @@ async def test_when_leadership_is_lost_all_work_is_cancelled_at_once(lab: Lab) -
         async with asyncio.timeout(SOON):
             await running
     assert ended.entries[0] - since < QUICK["lease_duration"]
+
+
+async def test_a_leader_that_was_stopped_writes_nothing_when_it_goes_on(
+    lab: Lab, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A process that was frozen finds itself in the middle of its work, before anything can have told it."""
+    outcome, loop = Log(), asyncio.get_running_loop()
+    frozen = 0.0
+
+    async def reconcile(ctx: Any, widget: Any) -> None:
+        nonlocal frozen
+        await ctx.client.patch(lab.widget, "w", {"metadata": {"labels": {"written": "before"}}})
+        frozen = 15.0
+        try:
+            await ctx.client.patch(lab.widget, "w", {"metadata": {"labels": {"written": "after"}}})
+        except LeadershipLost as error:
+            await outcome.add(error)
+            raise
+
+    monkeypatch.setattr(loop, "time", lambda: time.monotonic() + frozen)
+    manager, _ = lab.manager(leader_election=election(lab, lease_duration=60, renew_deadline=12))
+    manager.controller(lab.typed, reconcile)
+    await lab.make("w")
+    running = asyncio.ensure_future(manager.start())
+    await outcome.until(1)
+    with pytest.raises(LeadershipLost):
+        await running
+    assert (await lab.outside.get(lab.widget, "w"))["metadata"]["labels"] == {"written": "before"}
 
 
 async def test_the_lock_is_kept_until_what_is_cancelled_has_ended(lab: Lab) -> None:

@@ -59,6 +59,8 @@ def test_a_controller_is_one_and_owners_may_be_several(typed: bool) -> None:
     }
     with pytest.raises(AlreadyOwned, match="App space/part is controlled by App app already"):
         set_controller_reference(app("other", uid="3", typed=typed), obj)
+    with pytest.raises(AlreadyOwned, match="by an earlier App app: it has to be garbage-collected first"):
+        set_controller_reference(app(uid="3", typed=typed), obj)
     assert remove_owner_reference(owner, obj)
     assert not remove_owner_reference(owner, obj)
     assert controller_of(obj) is None

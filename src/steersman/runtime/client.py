@@ -159,6 +159,10 @@ class CachedClient(Client):
         content_type: str = "application/json",
         everywhere: bool = False,
     ) -> Any:
+        run = current_run()
+        if run is not None and run.may_write is not None and method in _WRITES:
+            run.may_write()
+
         async def send() -> Any:
             return await super(CachedClient, self)._send(
                 method,
@@ -182,7 +186,6 @@ class CachedClient(Client):
         if not target:
             return self._take_in(informer, resource, await send())
         write = _Write(method, subresource, content_type, body, informer.indexer.get(key))
-        run = current_run()
         flight = informer.depart(key, run.origin if run else None, certain=write.is_certain)
         answer: Any = None
         try:

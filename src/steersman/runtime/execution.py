@@ -30,7 +30,7 @@ from steersman.runtime.idempotent import Settled, is_of_fields
 from steersman.runtime.metrics import RuntimeMetrics
 from steersman.runtime.owners import AlreadyOwned
 from steersman.runtime.recorder import EventRecorder
-from steersman.runtime.requests import Request, Result, TerminalError
+from steersman.runtime.requests import LeadershipLost, Request, Result, TerminalError
 from steersman.runtime.status import StatusMode, StatusWriter
 from steersman.runtime.workqueue import Item
 
@@ -42,7 +42,7 @@ Reconciler = Callable[[Any, Any], Any]
 """`(ctx, obj) -> Result | None`, async, or a plain function that runs in a thread."""
 
 OutcomeKind = Literal["success", "requeue_after", "conflict", "error"]
-_EXPECTED = (ApiError, ClientError, OSError, TimeoutError, TerminalError, AlreadyOwned)
+_EXPECTED = (ApiError, ClientError, OSError, TimeoutError, TerminalError, AlreadyOwned, LeadershipLost)
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,13 +60,15 @@ class Outcome:
 
 @dataclass(frozen=True, slots=True)
 class Environment:
-    """What all controllers of a manager share. `fencing_token` gives the leader's; None without an election."""
+    """What the controllers of a manager share. `fencing_token` gives the leader's, None without an election;
+    `may_write` raises LeadershipLost in a process that does not certainly lead, where only a leader may write."""
 
     client: CachedClient
     metrics: RuntimeMetrics
     settled: Settled
     field_manager: str
     fencing_token: Callable[[], int | None]
+    may_write: Callable[[], None] | None = None
 
 
 class Execution(Generic[T]):
@@ -96,7 +98,7 @@ class Execution(Generic[T]):
 
     async def run(self, item: Item[Any], attempt: int, environment: Environment, recorder: EventRecorder) -> Outcome:
         """Carry out a request. Raises nothing but CancelledError, when this is cancelled, and what ends the process."""
-        run = Run(Origin(self._name, item.key))
+        run = Run(Origin(self._name, item.key), environment.may_write)
         token = CURRENT.set(run)
         context = Context(
             environment.client,

@@ -271,6 +271,14 @@ class Manager:
             )
         )
 
+    def without_webhooks(self) -> None:
+        """Forget all webhooks and conversions: nothing is served, and the API server is not told of any.
+
+        For a development machine that the API server does not reach. To be called before the start.
+        """
+        self._webhooks = None
+        self._checks["ready"].pop("webhooks", None)
+
     def conversion(self, crd: str, conversions: Mapping[tuple[str, str], Convert]) -> None:
         """Have the API server ask for objects in other versions: `crd` is the definition's name, `conversions` are
         functions by (version, version), as in {("v1", "v2"): up, ("v2", "v1"): down}. They get and give dicts."""
@@ -378,8 +386,9 @@ class Manager:
         for cluster in self._clusters:
             cluster.client.on_write = cluster.client.live.on_write = detector.wrote
         for controller in self._controllers:
-            client = controller.cluster.client
-            await controller.listen(Environment(client, self.metrics, settled, field_manager, self._fencing_token))
+            client, may_write = controller.cluster.client, self._may_write if controller.needs_leader else None
+            environment = Environment(client, self.metrics, settled, field_manager, self._fencing_token, may_write)
+            await controller.listen(environment)
         for cluster in self._clusters:
             await cluster.cache.start()
 
@@ -467,6 +476,11 @@ class Manager:
 
     def _fencing_token(self) -> int | None:
         return self._leadership.fencing_token if self._leadership is not None else None
+
+    def _may_write(self) -> None:
+        """After a stop (SIGSTOP, a frozen machine) the loop may not have told yet that the lease is over."""
+        if self._leadership is not None:
+            self._leadership.check()
 
     def _stale(self) -> str | None:
         """What is wrong with the caches."""

@@ -25,7 +25,7 @@ def set_controller_reference(owner: AnyObject, obj: AnyObject, *, block_owner_de
     reference = _reference(owner, obj)
     existing = controller_of(obj)
     if existing is not None and existing["uid"] != reference["uid"]:
-        raise AlreadyOwned(f"{_name(obj)} is controlled by {existing['kind']} {existing['name']} already")
+        raise _already_owned(obj, existing, reference)
     _put(obj, {**reference, "controller": True, "blockOwnerDeletion": block_owner_deletion})
 
 
@@ -49,11 +49,18 @@ def merged_references(present: Object, wanted: Object) -> list[Object]:
     """
     old, new = controller_of(present), controller_of(wanted)
     if old is not None and new is not None and old["uid"] != new["uid"]:
-        raise AlreadyOwned(f"{_name(present)} is controlled by {old['kind']} {old['name']} already")
+        raise _already_owned(present, old, new)
     merged = {reference["uid"]: reference for reference in _references(present)}
     for reference in _references(wanted):
         merged[reference["uid"]] = {**merged.get(reference["uid"], {}), **reference}
     return list(merged.values())
+
+
+def _already_owned(obj: AnyObject, existing: Object, wanted: Object) -> AlreadyOwned:
+    who = f"{existing['kind']} {existing['name']}"
+    if (existing["kind"], existing["name"]) == (wanted["kind"], wanted["name"]):
+        return AlreadyOwned(f"{_name(obj)} is controlled by an earlier {who}: it has to be garbage-collected first")
+    return AlreadyOwned(f"{_name(obj)} is controlled by {who} already")
 
 
 def controller_of(obj: AnyObject) -> Object | None:

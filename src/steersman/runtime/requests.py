@@ -50,6 +50,10 @@ class TerminalError(Exception):
     something changes. Source: controller-runtime `pkg/reconcile/reconcile.go` (TerminalError)."""
 
 
+class LeadershipLost(Exception):
+    """This process does not lead any more, or cannot be sure that it does."""
+
+
 class Reason(NamedTuple):
     """Why a reconcile runs: `cause` is one of the words below, `detail` says it to a reader."""
 

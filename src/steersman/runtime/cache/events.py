@@ -33,10 +33,12 @@ class Run:
     """A reconcile. `versions` are the states that it has made, by (apiVersion, kind) and key.
 
     What is read before it has `begun` to run the user's code is what that code begins with: it need not be told of it.
-    What is read later may come too late for what the code has done until then.
+    What is read later may come too late for what the code has done until then. `may_write` raises LeadershipLost when
+    it is not certain any more that this process leads.
     """
 
     origin: Origin
+    may_write: Callable[[], None] | None = None
     versions: dict[tuple[str, str, Key], str] = field(default_factory=dict)
     begun: bool = False
     ended: bool = False

@@ -5,10 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from steersman.runtime.leaderelection.timing import Timing
-
-
-class LeadershipLost(Exception):
-    """This process does not lead any more, or cannot be sure that it does."""
+from steersman.runtime.requests import LeadershipLost as LeadershipLost
 
 
 class Leadership:
