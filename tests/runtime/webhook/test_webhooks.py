@@ -332,6 +332,19 @@ async def test_files_are_followed(tmp_path: Path) -> None:
         await server.stop()
 
 
+async def test_what_changes_before_it_is_followed_is_told(tmp_path: Path) -> None:
+    for name in ("tls.crt", "tls.key"):
+        (tmp_path / name).write_bytes(b"first")
+    files = FileCertificates(tmp_path / "tls.crt", tmp_path / "tls.key", interval=0.01)
+    await files.current()
+    (tmp_path / "tls.crt").write_bytes(b"second")
+    told: asyncio.Queue[Served] = asyncio.Queue()
+    following = asyncio.create_task(files.follow(told.put_nowait))
+    async with asyncio.timeout(SOON):
+        assert (await told.get()).pair.cert == b"second"
+    following.cancel()
+
+
 async def shown(port: int) -> bytes:
     context = ssl.create_default_context()
     context.check_hostname, context.verify_mode = False, ssl.CERT_NONE

@@ -63,16 +63,18 @@ class FileCertificates:
     def __init__(self, cert: Path, key: Path, ca: Path | None = None, *, interval: float = FILE_INTERVAL) -> None:
         self._paths = [cert, key, *([ca] if ca is not None else [])]
         self._interval = interval
+        self._given: Served | None = None
 
     async def current(self) -> Served:
         try:
             cert, key, *ca = await asyncio.to_thread(lambda: [path.read_bytes() for path in self._paths])
         except OSError as error:
             raise CertificateError(f"a certificate cannot be read: {error}") from None
-        return Served(KeyPair(cert, key), ca[0] if ca else b"")
+        self._given = Served(KeyPair(cert, key), ca[0] if ca else b"")
+        return self._given
 
     async def follow(self, changed: Callable[[Served], None]) -> None:
-        known = await self.current()
+        known = self._given or await self.current()  # what has changed since it was given is told
         while True:
             await asyncio.sleep(self._interval)
             try:
@@ -116,17 +118,19 @@ class SecretCertificates:
         self._interval = interval
         self._settle = datetime.timedelta(seconds=settle)
         self._now = now
+        self._given: Served | None = None
 
     async def current(self) -> Served:
         for _ in range(_ATTEMPTS):
             try:
-                return await self._attempt()
+                self._given = await self._attempt()
+                return self._given
             except (Conflict, AlreadyExists):
                 continue  # another replica was faster: read what it has made
         raise CertificateError(f"the Secret {self._namespace}/{self._name} keeps changing")
 
     async def follow(self, changed: Callable[[Served], None]) -> None:
-        known = await self.current()
+        known = self._given or await self.current()  # what has changed since it was given is told
         while True:
             await asyncio.sleep(self._interval)
             try:
