@@ -17,7 +17,8 @@ ROOT = Path(__file__).parents[2]
 BLOCKS = re.findall(r"^```sh\n(.*?)^```$", (ROOT / "README.md").read_text(), re.M | re.S)
 OFFLINE = [block for block in BLOCKS if block.startswith(("steersman validate", "steersman crd", "steersman cel"))]
 MIGRATE = [block for block in BLOCKS if block.startswith("steersman migrate")]
-SERVE, *KUBECTL, OPERATOR = [block for block in BLOCKS if block not in (*OFFLINE, *MIGRATE)]
+GENERATE = [block for block in BLOCKS if block.startswith("steersman generate")]
+SERVE, *KUBECTL, OPERATOR = [block for block in BLOCKS if block not in (*OFFLINE, *MIGRATE, *GENERATE)]
 
 
 @pytest.fixture
@@ -89,3 +90,9 @@ async def test_commands_without_a_server_run(environment: dict[str, str], tmp_pa
     assert (out.splitlines()[0], err) == ("1 manifest: 1 valid", "")
     assert re.search(r"^1 definition: 0 errors, 0 warnings", out, re.M)
     assert re.search(r"^result:  true$", out, re.M)
+
+
+async def test_manifests_are_made_of_the_example(environment: dict[str, str], tmp_path: Path) -> None:
+    out, err = await shell("".join(GENERATE), tmp_path, environment)
+    assert (out.splitlines()[-1], err) == ("9 manifests: 9 valid", "")
+    assert "class MyApp(st.KubernetesObject):" in (tmp_path / "myapp_models.py").read_text()

@@ -82,3 +82,10 @@ def test_webhooks_may_be_placed_elsewhere() -> None:
     for wrong in ("hooks", "/hooks", "here/", "a/b/c"):
         with pytest.raises(ValueError, match="names no Service"):
             manager.configure(webhook_service=wrong)
+
+
+def test_webhooks_may_be_left_out() -> None:
+    manager = st.Manager()
+    manager.conversion("apps.example.com", {})
+    manager.without_webhooks()
+    assert not manager.webhooks.converted

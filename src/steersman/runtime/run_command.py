@@ -22,6 +22,7 @@ def add_parser(commands: argparse._SubParsersAction[argparse.ArgumentParser]) ->
     add("--metrics", metavar="ADDRESS", help="serve /metrics there")
     add("--webhooks", metavar="ADDRESS", help="serve the operator's webhooks there, as on :9443")
     add("--webhook-service", metavar="NAMESPACE/NAME", help="the Service by which the API server reaches them")
+    add("--no-webhooks", action="store_true", help="serve none, whatever the file says: nobody could reach them")
     add("--no-leader-election", action="store_true", help="work alone, whatever the file says")
     add("--log-format", choices=("text", "json"), default="text", help="one line a message, as text (default) or JSON")
     add("-v", "--verbosity", type=int, default=0, metavar="LEVEL", help="1 shows each reconcile, 4 libraries, too")
@@ -51,6 +52,8 @@ def run(options: argparse.Namespace) -> int:
             manager.configure(config=load(options.context, options.kubeconfig))
         manager.configure(health=options.health, metrics=options.metrics)
         manager.configure(webhooks=options.webhooks, webhook_service=options.webhook_service)
+        if options.no_webhooks:
+            manager.without_webhooks()
         if options.no_leader_election:
             manager.election = None
         manager.run()
