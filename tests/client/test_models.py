@@ -215,6 +215,24 @@ def test_a_status_with_required_fields_stays_none() -> None:
     assert "status" not in other.to_wire()
 
 
+def test_an_object_without_a_spec_has_an_empty_one_that_is_not_written() -> None:
+    raw = {key: value for key, value in stored().items() if key != "spec"}
+    app = MyApp.from_wire(raw)
+    assert app.spec == Spec()
+    assert app.to_wire() == MyApp.from_wire(raw).to_wire() == raw
+    app.spec.replicas = 7
+    assert app.to_wire() == {**raw, "spec": {"replicas": 7}}
+
+    class Strict(Model):
+        image: str
+
+    @custom_resource("myorg.io/v1", kind="MyApp")
+    class Other(CustomResource[Strict, Model]): ...
+
+    with pytest.raises(DecodeError, match="Other: spec: Field required"):
+        Other.from_wire(raw)
+
+
 def test_times_are_written_as_kubernetes_writes_them() -> None:
     class Times(Model):
         time: Time

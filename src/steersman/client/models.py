@@ -167,14 +167,19 @@ class KubernetesObject(Model):
     def from_wire(cls, obj: Mapping[str, Any], /) -> Self:
         """The typed object for the JSON of the API. Raises DecodeError when it does not fit the model."""
         try:
-            typed = cls.model_validate(obj)
+            typed = cls._decoded(obj)
         except ValidationError as error:
             raise DecodeError(f"{cls.__name__}: {_told(error)}", obj) from error
-        typed._origin.read(typed, obj)
         try:
             typed._read = orjson.dumps(obj)
         except TypeError:  # numbers beyond 64 bits, which no server sends
             typed._read = json.dumps(obj).encode()
+        return typed
+
+    @classmethod
+    def _decoded(cls, obj: Mapping[str, Any]) -> Self:
+        typed = cls.model_validate(obj)
+        typed._origin.read(typed, obj)
         return typed
 
     def to_wire(self) -> dict[str, Any]:
@@ -209,25 +214,40 @@ class CustomResource(KubernetesObject, Generic[Spec, Status]):
         class MyApp(CustomResource[MyAppSpec, MyAppStatus]): ...
 
     An object without a status gets an empty one, if all fields of its model have defaults, else None: so that
-    `app.status.ready = 1` works on a new object. Only what is then set in it is sent.
+    `app.status.ready = 1` works on a new object. Only what is then set in it is sent. The same goes for an object that
+    was stored without a spec, which the server allows where the schema does.
     """
 
     spec: Spec
     status: Status = cast("Any", None)
 
+    @classmethod
+    def _decoded(cls, obj: Mapping[str, Any]) -> Self:
+        if "spec" in obj or _empty(cls.model_fields["spec"].annotation) is None:
+            return super()._decoded(obj)
+        typed = cls.model_validate({**obj, "spec": {}})
+        typed.model_fields_set.discard("spec")
+        typed._origin.read(typed, obj)
+        typed._origin.add(cast("BaseModel", typed.spec), {})
+        return typed
+
     @model_validator(mode="after")
     def _with_status(self) -> Self:
         if self.status is not None:
             return self
-        model = type(self).model_fields["status"].annotation
-        if isinstance(model, type) and issubclass(model, BaseModel):
-            if any(field.is_required() for field in model.model_fields.values()):
-                return self
-            empty = model()
+        empty = _empty(type(self).model_fields["status"].annotation)
+        if empty is not None:
             self.status = cast("Status", empty)
             self.model_fields_set.discard("status")
             self._origin.add(empty, {})
         return self
+
+
+def _empty(model: Any) -> BaseModel | None:
+    """An instance with all defaults; None where that is no model, or has fields without."""
+    if not isinstance(model, type) or not issubclass(model, BaseModel):
+        return None
+    return None if any(field.is_required() for field in model.model_fields.values()) else model()
 
 
 def custom_resource(

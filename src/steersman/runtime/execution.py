@@ -16,7 +16,7 @@ from dataclasses import dataclass, field
 from typing import Any, Generic, Literal, TypeVar
 
 from steersman.apimachinery.errors import ApiError, Conflict, NotFound
-from steersman.client.errors import ClientError
+from steersman.client.errors import ClientError, DecodeError
 from steersman.client.models import KubernetesObject
 from steersman.client.options import identity_of
 from steersman.client.resources import Kind, Object, Resource
@@ -150,6 +150,8 @@ class Execution(Generic[T]):
             obj: Any = await context.client.get(self._kind, request.name, namespace=request.namespace or None)
         except NotFound:
             return Result()
+        except DecodeError as error:
+            raise TerminalError(f"the object does not fit the model: {error}") from error
         context.object, run.begun = obj, True
         status = StatusWriter(self._kind, obj, self._status)
         try:
