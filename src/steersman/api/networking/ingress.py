@@ -94,9 +94,15 @@ class IngressClassStrategy(BuiltinStrategy):
             errors += _domain_prefixed("spec.controller", controller)
         parameters = spec.get("parameters")
         if parameters is not None:
-            errors += _reference_errors(parameters, "spec.parameters")
+            errors += _reference_errors(parameters, "spec.parameters", required=False)
             errors += _scope_errors(parameters, "spec.parameters")
         return errors
+
+    def validate_declared(self, new: Object, old: Object | None) -> list[FieldError]:
+        parameters = (new.get("spec") or {}).get("parameters")
+        if parameters is None:
+            return []
+        return [fe.required(f"spec.parameters.{key}") for key in ("kind", "name") if not parameters.get(key)]
 
     def validate_update(self, new: Object, old: Object) -> list[FieldError]:
         spec, before = new.get("spec") or {}, old.get("spec") or {}
@@ -130,15 +136,15 @@ def _scope_errors(parameters: Object, place: str) -> list[FieldError]:
     return errors
 
 
-def _reference_errors(reference: Object, place: str) -> list[FieldError]:
-    """A reference to an object of any kind."""
+def _reference_errors(reference: Object, place: str, *, required: bool = True) -> list[FieldError]:
+    """A reference to an object of any kind; whether what is `required` is there may be told elsewhere."""
     group, errors = reference.get("apiGroup"), []
     if group is not None:
         errors += checks.dns_subdomain(group, f"{place}.apiGroup")
     for key in ("kind", "name"):
         field, value = f"{place}.{key}", reference.get(key) or ""
         errors += [fe.invalid(field, value, text) for text in names.path_segment_name(value)]
-        errors += [] if value else [fe.required(field)]
+        errors += [fe.required(field)] if required and not value else []
     return errors
 
 
