@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import functools
+import importlib
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -307,7 +309,24 @@ def test_calls_are_found_whatever_a_reconciler_is(func: Any) -> None:
 
 
 def test_calls_of_installed_code_are_none_of_the_operators() -> None:
-    assert calls_of(pytest.approx) == calls_of(len) == calls_of(st.set_condition) == frozenset()
+    assert calls_of(len) == calls_of(st.set_condition) == frozenset()
+
+
+def test_an_operator_may_be_installed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """As it is in an image: what it is made of is still its own, and what is installed beside it is not."""
+    site = tmp_path / "site-packages"
+    (site / "installed_shop").mkdir(parents=True)
+    (site / "installed_shop" / "__init__.py").write_text("")
+    (site / "installed_shop" / "parts.py").write_text("async def part(ctx):\n    await ctx.apply({})\n")
+    (site / "installed_other.py").write_text("async def other(ctx):\n    await ctx.create_or_update({})\n")
+    (site / "installed_shop" / "main.py").write_text(
+        "from installed_other import other\nfrom installed_shop.parts import part\n"
+        "async def reconcile(ctx, obj):\n    await part(ctx)\n    await other(ctx)\n"
+    )
+    monkeypatch.syspath_prepend(str(site))
+    calls = calls_of(importlib.import_module("installed_shop.main").reconcile)
+    assert "apply" in calls
+    assert "create_or_update" not in calls
 
 
 async def by_function(ctx: Any, obj: Any) -> None:

@@ -167,7 +167,8 @@ class Comparison:
         body = codec.encode(obj)  # in the spelling that Go has, in which the other one gets it
         answer = await self.reference.ask(Ask("POST", self._path(version), body, query=query))
         verdict = await self.ours.create(scope, "default", obj, **query)
-        own = Answer(verdict.code, tuple(verdict.warnings), parsed(codec.encode(verdict.body)))
+        warned = tuple(f"299 - {json.dumps(text, ensure_ascii=False)}" for text in verdict.warnings)
+        own = Answer(verdict.code, warned, parsed(codec.encode(verdict.body)))
         self.tally.counts["objects"] += 1
         self.tally.counts["objects taken" if answer.status == 201 else "objects refused"] += 1
         lines = differences(answer, own)

@@ -1,7 +1,7 @@
 """What an operator's code calls, read from its source: enough to tell what a reconciler does with its context.
 
 It follows the names that a function uses to the functions and classes behind them, as far as they are the operator's
-own: not into installed packages.
+own: of its package, or of none that is installed.
 """
 
 from __future__ import annotations
@@ -30,9 +30,10 @@ def calls_of(func: Callable[..., Any]) -> frozenset[str]:
     found: set[str] = set()
     seen: set[int] = set()
     waiting: list[Any] = [_plain(func)]
+    home = _package(waiting[0])
     while waiting:
         each = waiting.pop()
-        if id(each) in seen or not _is_own(each):
+        if id(each) in seen or not _is_own(each, home):
             continue
         seen.add(id(each))
         tree = _tree(each)
@@ -63,7 +64,11 @@ def _is_steersmans(each: Any) -> bool:
     return inspect.isfunction(each) and (each.__module__ or "").startswith("steersman.")
 
 
-def _is_own(each: Any) -> bool:
+def _package(each: Any) -> str:
+    return (getattr(each, "__module__", None) or "").partition(".")[0]
+
+
+def _is_own(each: Any, home: str) -> bool:
     if not (inspect.isfunction(each) or inspect.isclass(each)):
         return False
     try:
@@ -73,7 +78,12 @@ def _is_own(each: Any) -> bool:
     if not source:
         return False
     path = Path(source).resolve()
-    return _PACKAGES.isdisjoint(path.parts) and not any(map(path.is_relative_to, (*_INSTALLED, _OURS)))
+    if path.is_relative_to(_OURS):
+        return False
+    # An operator may be installed itself, as it is in an image.
+    return _package(each) == home or (
+        _PACKAGES.isdisjoint(path.parts) and not any(map(path.is_relative_to, _INSTALLED))
+    )
 
 
 def _tree(each: Any) -> ast.AST | None:
