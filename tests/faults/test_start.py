@@ -118,6 +118,21 @@ async def test_token_files(tmp_path: Path, content: bytes | None, said: str) -> 
 
 
 @pytest.mark.parametrize(
+    ("content", "said"),
+    [
+        (None, "No such file or directory"),
+        ("faults: {", "while parsing"),
+        ("faults: [{status: 404}]", "faults[0]: a status of 404 cannot be made"),
+    ],
+)
+async def test_plans_of_faults(tmp_path: Path, content: str | None, said: str) -> None:
+    path = tmp_path / "plan.yaml"
+    if content is not None:
+        path.write_text(content)
+    assert said in await refused(*flags(tmp_path), "--faults", str(path))
+
+
+@pytest.mark.parametrize(
     ("wrong", "said"),
     [
         (["--store", "postgres://x"], "postgres"),

@@ -53,6 +53,7 @@ from steersman.store.interface import Store, StoreError, Watch
 
 if TYPE_CHECKING:
     from steersman.apiserver.audit.auditor import Auditor
+    from steersman.apiserver.faults import FaultPlan
 
 log = logging.getLogger("steersman.apiserver")
 _FIRST, _END = b"/registry/", b"/registry0"
@@ -69,6 +70,7 @@ class ServerConfig:
     default, `disabled_plugins` do not; `admission_plugins` are the embedder's own. `service_addresses` says by
     (namespace, name) where Services that webhooks stand behind are reached. `audit` makes what records requests, None
     records none. With `fairness` the limits are shared out among priority levels, and requests wait in fair queues.
+    `faults` are what is to go wrong.
     """
 
     host: str = "127.0.0.1"
@@ -91,6 +93,7 @@ class ServerConfig:
     service_accounts: ServiceAccountConfig = field(default_factory=ServiceAccountConfig)
     service_addresses: Mapping[tuple[str, str], Address] = field(default_factory=dict)
     audit: Callable[[], Auditor] | None = None
+    faults: FaultPlan | None = None
 
 
 ADMINISTRATOR = UserInfo("admin", "", ("system:masters",))
@@ -124,6 +127,7 @@ class APIServer:
             max_writes=config.max_writes,
             auditor=config.audit() if config.audit is not None else None,
             fairness=_fairness(core, config),
+            faults=config.faults,
         )
         core.authorize_create = filters.authorize_create
         crds = CustomResources(core)

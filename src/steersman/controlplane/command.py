@@ -14,6 +14,7 @@ import signal
 import ssl
 import sys
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from steersman._util.logs import configure
 from steersman.apiserver.authn.tokens import StaticTokens, TokenFileError, parse_token_file
@@ -37,6 +38,9 @@ from steersman.net.tls import server_ssl_context
 from steersman.store.history import History
 from steersman.store.interface import StoreError
 from steersman.store.urls import open_store
+
+if TYPE_CHECKING:
+    from steersman.apiserver.faults import FaultPlan
 
 log = logging.getLogger("steersman")
 _LOOPBACK = ("127.0.0.1", "::1", "localhost")
@@ -107,6 +111,7 @@ def add_parser(commands: argparse._SubParsersAction[argparse.ArgumentParser]) ->
     )
     add("--history", type=_minutes, default=5.0, metavar="MINUTES", help="how long old revisions are kept at least")
     add("--kubeconfig", metavar="PATH", help="write a kubeconfig for an administrator there (mode 0600)")
+    add("--faults", metavar="FILE", help="a plan (YAML) of what is to go wrong, for tests of clients")
     add(
         "--unsafe-no-fsync",
         type=_boolean,
@@ -189,6 +194,7 @@ def _config(options: argparse.Namespace, token: str) -> tuple[ServerConfig, byte
         fairness=options.enable_priority_and_fairness,
         service_addresses=dict(options.service_address or ()),
     )
+    config.faults = _faults(options.faults) if options.faults else None
     try:
         config.audit = audit_flags.configuration(options)
     except ValueError as error:
@@ -212,6 +218,17 @@ def _config(options: argparse.Namespace, token: str) -> tuple[ServerConfig, byte
     except ValueError as error:
         raise UsageError(str(error)) from None
     return config, ca
+
+
+def _faults(path: str) -> FaultPlan:
+    import yaml
+
+    from steersman.apiserver.faults import parse_plan
+
+    try:
+        return parse_plan(yaml.safe_load(_read(path, "--faults")))
+    except (yaml.YAMLError, ValueError) as error:
+        raise UsageError(f"--faults {path} cannot be used: {' '.join(str(error).split())}") from None
 
 
 def _tokens(path: str | None, admin: str) -> StaticTokens:

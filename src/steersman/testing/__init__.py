@@ -9,6 +9,8 @@ import importlib
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from steersman.apiserver.faults import Fault as Fault
+    from steersman.apiserver.faults import FaultPlan as FaultPlan
     from steersman.testing.apiserver import ApiServer as ApiServer
     from steersman.testing.eventually import eventually as eventually
     from steersman.testing.eventually import eventually_async as eventually_async
@@ -20,6 +22,8 @@ if TYPE_CHECKING:
 
 _MODULES = {
     "ApiServer": "apiserver",
+    "Fault": "steersman.apiserver.faults",
+    "FaultPlan": "steersman.apiserver.faults",
     "ThreadedControlPlane": "thread",
     "control_plane": "thread",
     "differences": "matching",
@@ -33,7 +37,8 @@ _MODULES = {
 def __getattr__(name: str) -> Any:
     if name not in _MODULES:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    value = getattr(importlib.import_module(f"{__name__}.{_MODULES[name]}"), name)
+    module = _MODULES[name]
+    value = getattr(importlib.import_module(module if "." in module else f"{__name__}.{module}"), name)
     globals()[name] = value
     return value
 

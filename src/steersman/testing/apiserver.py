@@ -16,6 +16,7 @@ import yaml
 
 from steersman.apimachinery.errors import AlreadyExists, NotFound
 from steersman.apiserver.authn.tokens import StaticTokens
+from steersman.apiserver.faults import FaultPlan
 from steersman.apiserver.server import ADMINISTRATOR, ServerConfig
 from steersman.client.client import Client
 from steersman.client.config import Config, load
@@ -42,13 +43,15 @@ class ApiServer:
     """`kube` is a blocking client as administrator; its default namespace is the test's own.
 
     `config` reaches the same from elsewhere: `async with st.Client(apiserver.config) as client`, and `kubeconfig(path)`
-    writes it for other programs.
+    writes it for other programs. `faults` makes things go wrong: `apiserver.faults.add(Fault(verbs=["update"],
+    status=409, times=3))`; it is None for a real cluster.
     """
 
     config: Config
     kube: SyncClient
     directory: Path
     timeline: Timeline | None = None
+    faults: FaultPlan | None = None
     token: str = field(default="", repr=False)
     is_real: bool = False
     """Whether this is a cluster, which others use, too."""
@@ -149,13 +152,14 @@ def fresh_server(
 ) -> Iterator[ApiServer]:
     """A server of its own, in memory, in a thread of this process; ready within some 20 ms."""
     timeline, token = Timeline(), uuid.uuid4().hex
+    faults = (server.faults if server else None) or FaultPlan()
     tokens = StaticTokens({token: ADMINISTRATOR})
-    chosen = replace(server or ServerConfig(), tokens=tokens, audit=timeline.auditor)
+    chosen = replace(server or ServerConfig(), tokens=tokens, audit=timeline.auditor, faults=faults)
     with ExitStack() as stack:
         plane = stack.enter_context(control_plane(_first_content().copy(), chosen, grace=0.0))
         config = Config(plane.url, namespace=namespace, credentials=StaticCredentials(f"Bearer {token}"))
         kube = stack.enter_context(SyncClient(config))
-        yield ApiServer(config, kube, directory, timeline, token=token)
+        yield ApiServer(config, kube, directory, timeline, faults, token=token)
 
 
 @contextmanager

@@ -46,6 +46,7 @@ from steersman.store.interface import StoreError
 
 if TYPE_CHECKING:
     from steersman.apiserver.audit.auditor import Auditor
+    from steersman.apiserver.faults import FaultPlan
 
 log = logging.getLogger("steersman.apiserver")
 REQUEST_SECONDS = 60.0
@@ -56,7 +57,8 @@ _READS = frozenset({"get", "list", "watch"})
 class Filters:
     """`handle` answers HTTP requests. `fairness` decides who waits, and who gets 429.
 
-    Without it `max_reads` and `max_writes` bound how many run at once: more get 429. 0 bounds nothing.
+    Without it `max_reads` and `max_writes` bound how many run at once: more get 429. 0 bounds nothing. `faults` are
+    what befalls requests that are allowed.
     """
 
     def __init__(
@@ -69,12 +71,14 @@ class Filters:
         max_writes: int = 200,
         auditor: Auditor | None = None,
         fairness: Fairness | None = None,
+        faults: FaultPlan | None = None,
     ) -> None:
         self.core = core
         self.fairness = fairness
         self.auditor = auditor
         self.authenticator = authenticator
         self.authorizer = authorizer
+        self._endpoint = partial(dispatch, core) if faults is None else partial(_with_faults, faults, core)
         self._impersonation = Impersonation(authorizer)
         self._limits = {True: max_reads, False: max_writes}
         self._running = {True: 0, False: 0}
@@ -201,16 +205,16 @@ class Filters:
         if not decision.allowed:
             raise forbidden(attributes, decision.reason)
         if info.verb == "watch":
-            return await dispatch(self.core, x)
+            return await self._endpoint(x)
         reads = info.verb in _READS or not info.is_resource
         self._running[reads] += 1
         gauge = self._gauges[reads]
         gauge[0] += 1
         try:
             if reads and seconds is None:
-                return await dispatch(self.core, x)
+                return await self._endpoint(x)
             async with asyncio.timeout(REQUEST_SECONDS if seconds is None else seconds):
-                return await dispatch(self.core, x)
+                return await self._endpoint(x)
         except TimeoutError:
             raise Timeout("Timeout: request did not complete within the allotted timeout", details={}) from None
         finally:
@@ -244,6 +248,10 @@ class Filters:
                 raise forbidden(attributes, decision.reason)
 
         return check
+
+
+async def _with_faults(faults: FaultPlan, core: Core, x: Exchange) -> Answer:
+    return await faults.around(x, partial(dispatch, core, x))
 
 
 def _undecidable(x: Exchange, why: str) -> Response:
