@@ -9,11 +9,19 @@ import sys
 import sysconfig
 import tomllib
 from pathlib import Path
+from typing import Any
 
 import pytest
 import yaml
+from tests.generate.permissions import Proxy, Target, define, running, under, until
 
+import steersman as st
 from steersman import cli
+from steersman.client.config import load
+from steersman.generate.deploy import own_definitions
+from steersman.generate.kinds import Kinds
+from steersman.generate.rbac import permitted
+from steersman.runtime.operator_file import load_manager
 
 BIN = Path(sys.executable).parent
 
@@ -67,6 +75,38 @@ def test_a_new_project_tests_itself_and_makes_its_manifests(tmp_path: Path) -> N
     assert container["args"][:2] == ["run", "demo.operator"]
     assert 'ENTRYPOINT ["/app/bin/steersman"]' in dockerfile
     assert 'CMD ["run", "demo.operator"]' in dockerfile
+
+
+async def test_a_new_operator_works_under_its_own_roles(
+    apiserver: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    assert init("greeter") == 0
+    module, manager = load_manager(str(tmp_path / "greeter" / "greeter" / "operator.py"))
+    manager.configure(webhooks="127.0.0.1:0")
+    example = yaml.safe_load((tmp_path / "greeter" / "examples" / "greeter.yaml").read_text())
+    greeters = st.Resource.of(example)
+
+    async def greets(target: Target, proxy: Proxy, config: st.Config) -> None:
+        for crd in own_definitions(module, manager, None):
+            await define(target.admin, crd)
+        async with running(manager, config):
+            await manager.ready.wait()
+            await target.admin.create(example, namespace=target.apps)
+            await until(
+                target.admin,
+                greeters,
+                "example",
+                target.apps,
+                lambda obj: (obj.get("status") or {}).get("greeted") == 2,
+            )
+            await proxy.until(lambda: any(m == "POST" and path.endswith("/events") for m, path, _ in proxy.seen))
+
+    async with await apiserver.client() as admin:
+        target = Target(load(kubeconfig=apiserver.kubeconfig), admin)
+        given = permitted(manager, Kinds(module), target.identity)
+        assert given.notes == []
+        assert await under(target, given.grants, greets) == []
 
 
 def test_the_names_stand_everywhere(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
