@@ -14,7 +14,7 @@ import pytest
 from tests.runtime.kit import MAPS, SOON, Lab, Log, Sent, started, started_after
 
 from steersman.client import Resource
-from steersman.client.transport import RawResponse
+from steersman.client.transport import RawResponse, TransportError
 from steersman.runtime.cache import informer as informer_module
 from steersman.runtime.cache.cache import CacheSyncError
 from steersman.runtime.election import Election
@@ -391,6 +391,36 @@ async def test_health_and_readiness_and_metrics(lab: Lab, monkeypatch: pytest.Mo
         async with asyncio.timeout(SOON):
             while "not connected: ConfigMap.v1" not in (await ask(health, "/readyz"))[1]:  # noqa: ASYNC110
                 await asyncio.sleep(0.05)
+
+
+async def test_requests_are_counted_by_their_answers(lab: Lab) -> None:
+    busy, lost = [True], [True]
+
+    def refuse(sent: Sent) -> RawResponse | None:
+        if sent.method == "PATCH" and "status" not in sent.path and lost:
+            lost.clear()
+            raise TransportError("lost")
+        if sent.path.endswith("/status") and busy:
+            busy.clear()
+            return RawResponse(429, (("Retry-After", "0"),), b"{}")
+        return None
+
+    async def reconcile(ctx: Any, widget: Any) -> None:
+        await ctx.client.patch(lab.widget, "w", {"metadata": {"labels": {"a": "b"}}})
+        widget.status.ready = 1
+
+    manager, wire = lab.manager()
+    wire.refuse = refuse
+    manager.controller(lab.typed, reconcile)
+    async with started(manager):
+        await lab.make("w")
+        await lab.until(lab.widget, "w", lambda found: "status" in found)
+        text = manager.metrics.text().decode()
+    assert 'rest_client_requests_total{code="200",method="PATCH",host=""} ' in text
+    assert 'rest_client_requests_total{code="429",method="PATCH",host=""} 1' in text
+    assert 'rest_client_requests_total{code="<error>",method="PATCH",host=""} 1' in text
+    assert 'rest_client_request_retries_total{code="429",verb="PATCH",host=""} 1' in text
+    assert 'code="<error>",verb' not in text
 
 
 async def test_addresses_that_are_none_are_refused_in_words(lab: Lab) -> None:

@@ -82,6 +82,8 @@ class Client:
         if config is None:
             config = load() if transport is None else Config(server="")
         self.namespace = namespace or config.namespace
+        self.server = config.server
+        """The server's URL; "" where only a transport of one's own knows."""
         self._field_manager = field_manager
         self._field_validation = field_validation
         self._dry_run = dry_run

@@ -68,6 +68,9 @@ class RestClient:
         self._fixed += impersonate.headers() if impersonate else []
         self._timeout = timeout
         self._warnings = Warnings(on_warning)
+        self.on_attempt: Callable[[str, str, bool], None] | None = None
+        """Told of each request that was sent: its method, the answer's status ("<error>" if there was none), and
+        whether it is sent again."""
 
     async def json(
         self,
@@ -130,23 +133,29 @@ class RestClient:
             headers = [*self._fixed, *([("Authorization", authorization)] if authorization else [])]
             try:
                 response = await send(headers)
-            except (ConnectError, TransportTimeout):
-                raise
             except TransportError as error:
-                if method != "GET" or reconnected:
+                again = method == "GET" and not reconnected and not isinstance(error, ConnectError | TransportTimeout)
+                self._sent(method, "<error>", again)
+                if not again:
                     raise
                 logger.debug("sending again on a new connection: %s", error)
                 reconnected = True
                 continue
             self._warnings.read(response.headers)
             if response.status == 401 and not renewed and await self._credentials.refused(authorization):
+                self._sent(method, "401", True)
                 renewed = True
                 continue
-            delay = retry_after(method, response)
-            if delay is None or retries == MAX_RETRIES:
+            delay = retry_after(method, response) if retries < MAX_RETRIES else None
+            self._sent(method, str(response.status), delay is not None)
+            if delay is None:
                 return response
             retries += 1
             await asyncio.sleep(delay)
+
+    def _sent(self, method: str, code: str, again: bool) -> None:
+        if self.on_attempt is not None:
+            self.on_attempt(method, code, again)
 
 
 def retry_after(method: str, response: RawResponse | RawStream) -> float | None:

@@ -355,6 +355,7 @@ class Manager:
             for cluster in self._clusters:
                 stack.push_async_callback(cluster.close)
                 await cluster.open()
+                cluster.client.rest.on_attempt = self.metrics.requests_to(cluster.client.server)
             if self._webhooks is not None:
                 stack.push_async_callback(self._webhooks.stop)
                 await self._webhooks.start(self.cluster.client, self.name or "steersman")

@@ -1,13 +1,14 @@
 """The runtime's metrics, under controller-runtime's and client-go's names.
 
 Source: controller-runtime `pkg/internal/controller/metrics/metrics.go`, `pkg/metrics/workqueue.go`,
-`pkg/metrics/leaderelection.go`.
+`pkg/metrics/leaderelection.go`, `pkg/metrics/client_go_adapter.go`.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from typing import Protocol
+from urllib.parse import urlsplit
 from weakref import WeakSet
 
 from steersman._util.metric_types import Counter, Gauge, Histogram, Labels, Metric, expose
@@ -139,12 +140,33 @@ class RuntimeMetrics:
             "steersman_hot_loops_total", "How often two writers were seen to fight over a field", controller
         )
         self.master = Gauge("leader_election_master_status", "Whether this process leads", ("name",))
+        self.requests = Counter(
+            "rest_client_requests_total",
+            "Number of HTTP requests, by status code, method and host",
+            ("code", "method", "host"),
+        )
+        self.request_retries = Counter(
+            "rest_client_request_retries_total",
+            "Number of HTTP requests that were sent again, by status code, verb and host",
+            ("code", "verb", "host"),
+        )
         self.slow_path = Counter("leader_election_slowpath_total", "Renewals that took the slow path", ("name",))
         self._extra: list[Metric] = []
 
     def add(self, metric: Metric) -> None:
         """Have a metric of the operator's own exposed, too."""
         self._extra.append(metric)
+
+    def requests_to(self, server: str) -> Callable[[str, str, bool], None]:
+        """What counts the requests to a server, see `RestClient.on_attempt`."""
+        host = urlsplit(server).netloc
+
+        def sent(method: str, code: str, again: bool) -> None:
+            self.requests.inc(code, method, host)
+            if again:
+                self.request_retries.inc(code, method, host)
+
+        return sent
 
     def begin(self, controller: str, concurrency: int) -> None:
         """The controller's series, at 0: an alert on a rate needs to see the first step."""
