@@ -12,6 +12,7 @@ if TYPE_CHECKING:
     from steersman.apiserver.faults import Fault as Fault
     from steersman.apiserver.faults import FaultPlan as FaultPlan
     from steersman.testing.apiserver import ApiServer as ApiServer
+    from steersman.testing.clock import advance as advance
     from steersman.testing.eventually import eventually as eventually
     from steersman.testing.eventually import eventually_async as eventually_async
     from steersman.testing.matching import differences as differences
@@ -24,6 +25,7 @@ _MODULES = {
     "ApiServer": "apiserver",
     "Fault": "steersman.apiserver.faults",
     "FaultPlan": "steersman.apiserver.faults",
+    "advance": "clock",
     "ThreadedControlPlane": "thread",
     "control_plane": "thread",
     "differences": "matching",

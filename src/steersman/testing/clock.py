@@ -1,0 +1,45 @@
+"""Time that passes when a test says so."""
+
+from __future__ import annotations
+
+import asyncio
+from asyncio.base_events import BaseEventLoop
+from collections.abc import Callable
+
+_STEP = 1.0
+_MOST_STEPS = 200
+_REAL = 0.005
+
+
+class _Clock:
+    """A loop's time, as far ahead of the real one as it was moved."""
+
+    def __init__(self, real: Callable[[], float]) -> None:
+        self._real = real
+        self.ahead = 0.0
+
+    def __call__(self) -> float:
+        return self._real() + self.ahead
+
+
+async def advance(seconds: float) -> None:
+    """Let time pass on this event loop: what waits for a timeout, a delay, a lease or a retry goes on, without waiting.
+
+    All of an operator's times are those of its event loop: requeues, backoff, leases, timeouts, silence on watches.
+    Time moves on by a second after the other, in longer steps if there would be more than 200, with some real
+    milliseconds after each for what takes real time, as requests do. Times that a server writes (creationTimestamp,
+    Events' ages, the expiry of tokens) are the wall clock's and stay so. Raises RuntimeError for a loop of another kind
+    than asyncio's own, as uvloop's.
+    """
+    loop = asyncio.get_running_loop()
+    if not isinstance(loop, BaseEventLoop):
+        raise RuntimeError(f"the time of a {type(loop).__module__} loop cannot be moved: use asyncio's own")
+    clock = loop.time
+    if not isinstance(clock, _Clock):
+        clock = _Clock(clock)
+        loop.time = clock  # type: ignore[method-assign]
+    step, left = max(_STEP, seconds / _MOST_STEPS), seconds
+    while left > 0:
+        clock.ahead += min(left, step)
+        left -= step
+        await asyncio.sleep(_REAL)
