@@ -1,6 +1,6 @@
 """Asks a kube-apiserver about definitions that were made of model classes, and objects of them, and compares.
 
-    python -m tools.fuzz.models --reference URL [--token TOKEN] [--objects N] [--seed S]
+    python -m tools.fuzz.models --reference URL [--token TOKEN] [--objects N] [--seed S] [--record FILE]
 
 The kinds are those of tests/crdgen/kinds.py, which between them say all that a model can. Each definition must be taken
 without a warning, and be described as here; each object (about half of them are wrong somewhere) must get the verdict
@@ -19,11 +19,13 @@ import warnings
 from collections import Counter
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import Any
 
 from hypothesis import HealthCheck, Phase, given, seed, settings
 from tests.crdgen import kinds
 from tests.crdgen.objects import objects_of
+from tests.crdgen.recorded import save, told
 
 from steersman.apimachinery.codec import json as codec
 from steersman.client.errors import DecodeError
@@ -47,6 +49,7 @@ class Tally:
     """What happened so far."""
 
     counts: Counter[str] = field(default_factory=Counter)
+    told: list[Object] = field(default_factory=list)
 
     def note(self, what: str, where: str, reference: Any, ours: Any, obj: Any = None) -> None:
         self.counts["differences"] += 1
@@ -169,6 +172,7 @@ class Comparison:
         verdict = await self.ours.create(scope, "default", obj, **query)
         warned = tuple(f"299 - {json.dumps(text, ensure_ascii=False)}" for text in verdict.warnings)
         own = Answer(verdict.code, warned, parsed(codec.encode(verdict.body)))
+        self.tally.told.append({"of": obj, "told": told(answer.status, _plain(answer.body))})
         self.tally.counts["objects"] += 1
         self.tally.counts["objects taken" if answer.status == 201 else "objects refused"] += 1
         lines = differences(answer, own)
@@ -177,7 +181,7 @@ class Comparison:
         elif lines:
             self.tally.note("verdict", self.name, lines, [str(answer), str(own)], obj)
         elif answer.status == 201 and not _is_read(self.classes[version], _plain(answer.body)):
-            self.tally.counts["objects taken that a stricter model does not read"] += 1
+            self.tally.counts[f"objects taken that the stricter model of {obj['kind']} does not read"] += 1
 
 
 def _is_read(model: type[KubernetesObject], made: Object) -> bool:
@@ -206,6 +210,8 @@ async def main(options: argparse.Namespace) -> int:
     finally:
         await reference.close()
     sys.stdout.write(f"{len(models(kinds))} model classes, {json.dumps(dict(tally.counts))}\n")
+    if options.record:
+        save(options.record, tally.told)
     return int(bool(tally.counts["differences"]))
 
 
@@ -215,6 +221,7 @@ def _options() -> argparse.Namespace:
     parser.add_argument("--token", default="admintoken")
     parser.add_argument("--objects", type=int, default=5000, metavar="N", help="how many, of all kinds together")
     parser.add_argument("--seed", type=int, default=1)
+    parser.add_argument("--record", type=Path, metavar="FILE", help="keep what the reference says, for the test suite")
     return parser.parse_args()
 
 
