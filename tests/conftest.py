@@ -24,8 +24,8 @@ from steersman.controlplane.plane import ControlPlane
 from steersman.net.pki import ServerFiles, load_or_create
 from steersman.net.tls import client_ssl_context, server_ssl_context
 
-# How fast an example is tells of the machine, not of a law. In CI a commit is judged by the same examples each time; new
-# ones are looked for where somebody can look into what they find.
+# How fast an example is tells of the machine, not of a law. In CI a commit is judged by the same examples each time;
+# new ones are looked for where somebody can look into what they find.
 settings.register_profile(
     "suite", deadline=None, derandomize="CI" in os.environ, suppress_health_check=[HealthCheck.too_slow]
 )
