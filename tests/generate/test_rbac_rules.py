@@ -196,6 +196,21 @@ def test_what_cannot_be_told_is_noted() -> None:
     assert verbs(manager) == {"policies": ["list", "watch"]}
 
 
+def test_what_a_foreign_kind_is_called_is_a_guess_until_it_is_said() -> None:
+    manager = st.Manager()
+    manager.controller(Policy, idle, status="off").watches(Resource("x.example.com/v1", "Gateway"), lambda obj: ())
+    assert notes(manager) == [
+        "the resource of Gateway is taken to be gateways, with namespaces: say so, "
+        'Resource("x.example.com/v1", "Gateway", "gateways", namespaced=True)'
+    ]
+    assert verbs(manager)["gateways"] == ["list", "watch"]
+    manager = st.Manager()
+    known = Resource("x.example.com/v1", "Gateway", "gateaways", False)
+    manager.controller(Policy, idle, status="off").watches(known, lambda obj: ())
+    assert notes(manager) == []
+    assert verbs(manager)["gateaways"] == ["list", "watch"]
+
+
 def test_a_controller_without_a_kind_records_events_anywhere() -> None:
     manager = st.Manager()
     manager.controller(None, finalizes, name="other")

@@ -14,10 +14,11 @@ from steersman.crdgen.definition import plural_of
 
 @dataclass(frozen=True, slots=True)
 class KnownKind:
-    """Where objects of a kind live, and whether they have a status of their own."""
+    """Where objects of a kind live, and whether they have a status of their own; `is_guess`: only what is usual."""
 
     mapping: ResourceMapping
     has_status: bool
+    is_guess: bool = False
 
     @property
     def group(self) -> str:
@@ -30,8 +31,12 @@ class Kinds:
     def __init__(self, module: ModuleType | None = None) -> None:
         self._models: dict[tuple[str, str], type[KubernetesObject]] = {}
         for each in vars(module).values() if module is not None else ():
-            if isinstance(each, type) and issubclass(each, KubernetesObject) and each.api_resource is not None:
-                self._models[_identity(each.api_resource)] = each
+            self.learn(each)
+
+    def learn(self, each: object) -> None:
+        """Take note of a model class; of anything else, nothing."""
+        if isinstance(each, type) and issubclass(each, KubernetesObject) and each.api_resource is not None:
+            self._models[_identity(each.api_resource)] = each
 
     def known(self, kind: Kind[Any]) -> KnownKind:
         """What discovery would say of a kind; of one that is neither built in nor has a model, what is usual."""
@@ -44,13 +49,13 @@ class Kinds:
         return KnownKind(mapping, builtin.has_status)
 
     def _custom(self, kind: Kind[Any], resource: Resource) -> KnownKind:
-        is_model = isinstance(kind, type) and issubclass(kind, KubernetesObject)
-        model: type[KubernetesObject] | None = kind if is_model else self._models.get(_identity(resource))  # type: ignore[assignment]
+        self.learn(kind)
+        model = self._models.get(_identity(resource))
         named = model.api_resource if model is not None else None
         plural = resource.plural or (named and named.plural) or plural_of(resource.kind)
         namespaced = resource.namespaced if resource.namespaced is not None else (named and named.namespaced)
         mapping = ResourceMapping(resource.api_version, resource.kind, plural, namespaced is not False)
-        return KnownKind(mapping, model is None or _has_status(model))
+        return KnownKind(mapping, model is None or _has_status(model), model is None and resource.plural is None)
 
 
 def _has_status(model: type[KubernetesObject]) -> bool:

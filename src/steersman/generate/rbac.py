@@ -52,6 +52,9 @@ def permitted(manager: Manager, kinds: Kinds, identity: Identity) -> Permitted:
     Of an owned kind that `Manager.permissions` says is created, it says all that is written; of all else it adds to
     what the code does.
     """
+    for controller in manager.controllers:
+        for kind, *_ in controller.watched:
+            kinds.learn(kind)
     found: list[Grant] = list(_declared(manager, kinds))
     made = {(grant.group, grant.resource) for grant in found if grant.verb == "create"}
     notes: list[str] = []
@@ -60,6 +63,7 @@ def permitted(manager: Manager, kinds: Kinds, identity: Identity) -> Permitted:
         owned = [grant for grant in _owned(controller, kinds, calls) if (grant.group, grant.resource) not in made]
         found += [*owned, *_own(controller, kinds, calls)]
         notes += _unclear(controller, manager, calls)
+    notes += _guesses(manager, kinds)
     writes = tuple(found)
     for controller in manager.controllers:
         found += _watched(controller, manager, kinds, writes)
@@ -162,6 +166,17 @@ def _places(kinds: Kinds, kind: Kind[Any], scope: CacheScope) -> Iterable[str | 
 
 def _is_partial(scope: CacheScope) -> bool:
     return bool(scope.label_selector or scope.field_selector) or scope.transform not in (None, strip_managed_fields)
+
+
+def _guesses(manager: Manager, kinds: Kinds) -> Iterator[str]:
+    """Kinds of which nobody has said what they are called in paths."""
+    named = [kind for controller in manager.controllers for kind, *_ in controller.watched]
+    named += [permission.resource for permission in manager.permitted]
+    for known in dict.fromkeys(kinds.known(kind) for kind in named):
+        if known.is_guess:
+            mapping = known.mapping
+            say = f'Resource("{mapping.api_version}", "{mapping.kind}", "{mapping.plural}", namespaced=True)'
+            yield f"the resource of {mapping.kind} is taken to be {mapping.plural}, with namespaces: say so, {say}"
 
 
 def _unclear(controller: Controller[Any], manager: Manager, calls: frozenset[str]) -> Iterator[str]:
