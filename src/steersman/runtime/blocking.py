@@ -10,7 +10,7 @@ import concurrent.futures
 import threading
 from collections.abc import Callable, Coroutine, Iterator, Sequence
 from contextlib import contextmanager
-from typing import Any, TypeVar
+from typing import Any, TypeVar, overload
 
 from steersman.client.models import KubernetesObject
 from steersman.client.resources import Kind, Object
@@ -22,6 +22,7 @@ from steersman.runtime.requests import Reason
 
 T = TypeVar("T")
 O = TypeVar("O", bound=KubernetesObject | Object)  # noqa: E741 -- an object, typed or not
+M = TypeVar("M", bound=KubernetesObject)
 
 
 class RefusedCall(RuntimeError):
@@ -91,15 +92,35 @@ class BlockingContext:
 
         return self._portal.call(find())
 
+    @overload
+    def create_or_update(
+        self, obj: Object, change: Callable[[Object], Object | None] | None = None, *, owned: bool = True
+    ) -> Written[Object]: ...
+
+    @overload
+    def create_or_update(
+        self, obj: M, change: Callable[[M], M | None] | None = None, *, owned: bool = True
+    ) -> Written[M]: ...
+
     def create_or_update(
         self, obj: O, change: Callable[[O], O | None] | None = None, *, owned: bool = True
     ) -> Written[O]:
         """See `Context.create_or_update`; `change` runs on the event loop: it must not block."""
-        return self._portal.call(self._context.create_or_update(obj, change, owned=owned))
+        context: Any = self._context  # its types are not for what may be either
+        written: Written[O] = self._portal.call(context.create_or_update(obj, change, owned=owned))
+        return written
+
+    @overload
+    def apply(self, obj: Object, *, owned: bool = True, force: bool = True) -> Written[Object]: ...
+
+    @overload
+    def apply(self, obj: M, *, owned: bool = True, force: bool = True) -> Written[M]: ...
 
     def apply(self, obj: O, *, owned: bool = True, force: bool = True) -> Written[O]:
         """See `Context.apply`."""
-        return self._portal.call(self._context.apply(obj, owned=owned, force=force))
+        context: Any = self._context
+        written: Written[O] = self._portal.call(context.apply(obj, owned=owned, force=force))
+        return written
 
     @contextmanager
     def finalizing(self, finalizer: str) -> Iterator[bool]:

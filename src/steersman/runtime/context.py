@@ -5,7 +5,7 @@ from __future__ import annotations
 import logging
 from collections.abc import MutableMapping, Sequence
 from contextlib import AbstractAsyncContextManager
-from typing import Any, TypeVar
+from typing import Any, TypeVar, overload
 
 from steersman.client.models import KubernetesObject
 from steersman.client.options import identity_of
@@ -18,6 +18,7 @@ from steersman.runtime.recorder import EventRecorder, EventType
 from steersman.runtime.requests import Reason, Request
 
 O = TypeVar("O", bound=KubernetesObject | Object)  # noqa: E741 -- an object, typed or not
+M = TypeVar("M", bound=KubernetesObject)
 
 logger = logging.getLogger("steersman.runtime.reconcile")
 
@@ -66,6 +67,14 @@ class Context:
         self._settled = settled
         self._field_manager = field_manager
 
+    @overload
+    async def create_or_update(
+        self, obj: Object, change: Change[Object] | None = None, *, owned: bool = True
+    ) -> Written[Object]: ...
+
+    @overload
+    async def create_or_update(self, obj: M, change: Change[M] | None = None, *, owned: bool = True) -> Written[M]: ...
+
     async def create_or_update(self, obj: O, change: Change[O] | None = None, *, owned: bool = True) -> Written[O]:
         """Have an object in the cluster as wanted; written only if that makes a difference after the server's defaults.
 
@@ -80,6 +89,12 @@ class Context:
         if owned and change is not None:
             change = self._owning(change)
         return await create_or_update(self.client, obj, change, self._settled)
+
+    @overload
+    async def apply(self, obj: Object, *, owned: bool = True, force: bool = True) -> Written[Object]: ...
+
+    @overload
+    async def apply(self, obj: M, *, owned: bool = True, force: bool = True) -> Written[M]: ...
 
     async def apply(self, obj: O, *, owned: bool = True, force: bool = True) -> Written[O]:
         """Have the fields of `obj` in the cluster by server-side apply, and take away those that it no longer has.
