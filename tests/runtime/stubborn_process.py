@@ -13,6 +13,7 @@ import time
 from typing import Any
 
 from steersman.client import Config, Resource
+from steersman.runtime import manager as manager_module
 from steersman.runtime.manager import Manager
 
 AN_HOUR = 3600
@@ -38,6 +39,7 @@ async def blocking(ctx: Any, widget: Any) -> None:
 def main() -> None:
     url, group, namespace, how, *grace = sys.argv[1:]
     logging.basicConfig()
+    manager_module.LAST_SECONDS = 0.5
     manager = Manager(Config(server=url, namespace=namespace), name="stubborn", grace=float(grace[0]) if grace else 0.1)
     reconcile = {"thread": threaded, "deaf": deaf, "blocking": blocking}[how]
     manager.controller(Resource(f"{group}/v1", "Widget"), reconcile, concurrency=1)

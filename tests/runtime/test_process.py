@@ -92,7 +92,7 @@ def test_importing_costs_little() -> None:
 
 
 def test_memory_is_flat_over_many_events() -> None:
-    """R18: 1000 objects of 3 KB cost little more than their bytes; 100,000 events later no more than that."""
+    """R18: 1000 objects of 3 KB cost little more than their bytes; 35,000 events later no more than that."""
     indexer = Indexer()
     indexer.add_index("app", lambda raw: [raw["metadata"]["labels"]["app"]])
     payload = {"fields": ["x" * 50] * 50}

@@ -14,7 +14,6 @@ from tests.runtime.kit import SOON, Lab
 PROGRAM = Path(__file__).with_name("stubborn_process.py")
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("how", ["thread", "deaf", "blocking"])
 async def test_what_does_not_end_ends_with_the_process(lab: Lab, how: str) -> None:
     """A thread, a coroutine that lets its cancellation pass, and one that holds up the event loop."""
