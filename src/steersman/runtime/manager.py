@@ -46,8 +46,8 @@ logger = logging.getLogger("steersman.runtime")
 
 GRACE = 30.0
 LAST_SECONDS = 10.0
-"""What a process may take beyond the grace: for what was cancelled, for Events, and to give up the lock at a server that
-does not answer."""
+"""What a process may take beyond the grace: for what was cancelled, for Events, and to give up the lock at a server
+that does not answer."""
 
 
 class Manager:
