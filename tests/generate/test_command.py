@@ -39,6 +39,19 @@ def test_definitions_of_files_and_modules(capsys: pytest.CaptureFixture[str]) ->
     ]
 
 
+def test_definitions_of_several_versions_say_who_converts(capsys: pytest.CaptureFixture[str]) -> None:
+    shops, *rest = made(capsys, "crd", HOOKED, OPERATOR, "--conversion-service", "ops/hooks")
+    webhook = shops["spec"]["conversion"]["webhook"]
+    assert webhook["clientConfig"]["service"] == {
+        "namespace": "ops",
+        "name": "hooks",
+        "path": "/convert-shops-hooked-example-com",
+        "port": 443,
+    }
+    assert [crd for crd in rest if "conversion" in crd["spec"]] == []
+    assert "conversion" not in made(capsys, "crd", HOOKED)[0]["spec"]
+
+
 def test_what_is_written_and_read_back_is_the_same_definition(
     capsys: pytest.CaptureFixture[str], tmp_path: Path
 ) -> None:
@@ -99,6 +112,7 @@ def test_amounts_are_changed_one_by_one(capsys: pytest.CaptureFixture[str]) -> N
         (["crd", "nothing.py"], "nothing.py is not a file"),
         (["crd", "tests.conftest"], "tests.conftest: no class is decorated with @custom_resource"),
         (["crd", "tests.crdgen.kinds", "--kind", "Absent"], "tests.crdgen.kinds: there is no Absent"),
+        (["crd", HOOKED, "--conversion-service", "hooks"], "'hooks' names no Service: write it as NAMESPACE/NAME"),
         (["models", EXAMPLES / "example-myapp.yaml"], "there is no CustomResourceDefinition"),
         (["models", "absent.yaml"], "No such file"),
         (["models", "{dir}/broken.yaml"], "broken.yaml: yaml: mapping values"),

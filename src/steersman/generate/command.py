@@ -51,6 +51,12 @@ def _add_crd(below: argparse._SubParsersAction[argparse.ArgumentParser]) -> None
     )
     parser = _parser(below, "crd", "definitions of model classes", text, _crd)
     parser.add_argument("modules", nargs="+", metavar="FILE_OR_MODULE", help="such as models.py, or demo.models")
+    parser.add_argument(
+        "--conversion-service",
+        metavar="NAMESPACE/NAME",
+        type=_service,
+        help="the Service of an operator that converts between versions, for definitions of several",
+    )
     parser.add_argument("--kind", action="append", default=[], metavar="KIND", help="only this one; may be repeated")
 
 
@@ -120,6 +126,7 @@ def _run(options: argparse.Namespace, make: Callable[[argparse.Namespace], str])
 def _crd(options: argparse.Namespace) -> str:
     from steersman.crdgen.definition import crds_of, models
     from steersman.generate.errors import GenerateError
+    from steersman.generate.webhooks import converted
     from steersman.runtime.operator_file import load_module
 
     found = dict.fromkeys(each for name in options.modules for each in models(load_module(name)))
@@ -128,7 +135,11 @@ def _crd(options: argparse.Namespace) -> str:
         raise GenerateError(f"{', '.join(options.modules)}: there is no {', '.join(sorted(missing))}")
     if not chosen:
         raise GenerateError(f"{', '.join(options.modules)}: no class is decorated with @custom_resource")
-    return _text("crd", crds_of(chosen))
+    made = crds_of(chosen)
+    if options.conversion_service is not None:
+        several = {crd["metadata"]["name"] for crd in made if len(crd["spec"]["versions"]) > 1}
+        made = converted(made, several, options.conversion_service)
+    return _text("crd", made)
 
 
 def _models(options: argparse.Namespace) -> str:
@@ -216,6 +227,15 @@ def _name(text: str) -> str:
     if not re.fullmatch(r"[a-z]([-a-z0-9]{0,48}[a-z0-9])?", text):
         raise argparse.ArgumentTypeError(f"{text!r} cannot be a name: at most 50 of a-z, 0-9 and -, a letter first")
     return text
+
+
+def _service(text: str) -> tuple[str, str]:
+    from steersman.runtime.webhook.setup import parse_service
+
+    try:
+        return parse_service(text)
+    except ValueError as error:
+        raise argparse.ArgumentTypeError(str(error)) from None
 
 
 def _amounts(text: str) -> dict[str, str]:

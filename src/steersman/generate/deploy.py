@@ -28,7 +28,7 @@ def own_definitions(module: ModuleType, manager: Manager, where: tuple[str, str]
     groups = {kind.api_kind().group for kind in worked_on}
     groups |= {name.partition(".")[2] for name in manager.webhooks.converted}
     found = crds_of(each for each in models(module) if each.api_kind().group in groups and not is_generated(each))
-    return found if where is None else converted(manager, found, where)
+    return found if where is None else converted(found, manager.webhooks.converted, where)
 
 
 def everything(module: ModuleType, manager: Manager, options: Options) -> tuple[list[Object], list[str]]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping
 from typing import Any
 
 from steersman.generate.kinds import Kinds
@@ -52,12 +52,12 @@ def registrations(manager: Manager, kinds: Kinds, service: tuple[str, str]) -> l
     return configurations(manager.name or "steersman", rules, Reach(service=service))
 
 
-def converted(manager: Manager, crds: Sequence[Object], service: tuple[str, str]) -> list[Object]:
-    """Definitions whose objects are converted by the operator, if it does so; other ones as they are."""
+def converted(crds: Iterable[Object], names: Collection[str], service: tuple[str, str]) -> list[Object]:
+    """Definitions, of which those with these names say that a webhook behind a Service converts their objects."""
     reach, found = Reach(service=service), []
     for crd in crds:
         name = crd["metadata"]["name"]
-        if name in manager.webhooks.converted:
+        if name in names:
             said = conversion(name, conversion_path(name), reach)["spec"]["conversion"]
             crd = {**crd, "spec": {**crd["spec"], "conversion": said}}
         found.append(crd)

@@ -61,12 +61,15 @@ class Webhooks:
         if address:
             parse_address(address)
         options = replace(self, address=address or self.address)
-        if not service:
-            return options
-        namespace, _, name = service.partition("/")
-        if not namespace or not name or "/" in name:
-            raise ValueError(f"{service!r} names no Service: write it as NAMESPACE/NAME")
-        return replace(options, service=(namespace, name))
+        return replace(options, service=parse_service(service)) if service else options
+
+
+def parse_service(text: str) -> tuple[str, str]:
+    """(namespace, name) of NAMESPACE/NAME. Raises ValueError."""
+    namespace, _, name = text.partition("/")
+    if not namespace or not name or "/" in name:
+        raise ValueError(f"{text!r} names no Service: write it as NAMESPACE/NAME")
+    return namespace, name
 
 
 @dataclass(slots=True)
