@@ -13,6 +13,7 @@ import pytest
 import yaml
 from tests.generate import hooked
 from tests.generate.permissions import CRD, HOOKED, OPERATOR, define, fresh, running
+from tests.kubectl.conftest import Kubectl, kubectl, kubectl_binary
 
 import steersman as st
 from steersman.client.config import load
@@ -24,6 +25,8 @@ from steersman.generate.yaml_text import manifests
 from steersman.offline.sources import Source
 from steersman.offline.validate import validate
 from steersman.runtime import run_command
+
+__all__ = ["kubectl", "kubectl_binary"]
 
 
 def options(**more: Any) -> Options:
@@ -82,6 +85,26 @@ async def test_a_definition_that_names_a_service_may_come_to_name_a_url(apiserve
             crd = await client.get(CRD, "shops.hooked.example.com")
     reached = crd["spec"]["conversion"]["webhook"]["clientConfig"]
     assert set(reached) == {"url", "caBundle"}
+
+
+@pytest.mark.parametrize("arguments", [(), ("--server-side", "--force-conflicts")], ids=["client", "server"])
+async def test_kubectl_applies_them_and_leaves_what_the_operator_has_added(
+    kubectl: Kubectl, apiserver: Any, arguments: tuple[str, ...]
+) -> None:
+    """The operator's authority stays in the configurations of its webhooks, and in the definition that it converts."""
+    kubectl.write("deploy.json", *made_for(HOOKED))
+    await kubectl("apply -f deploy.json", *arguments)
+    manager = fresh(HOOKED)[1]
+    manager.configure(webhook_service="ops/op-webhook")
+    async with running(manager, load(kubeconfig=apiserver.kubeconfig)), asyncio.timeout(60):
+        await manager.ready.wait()
+    await kubectl("apply -f deploy.json", *arguments)
+    for phase in ("validating", "mutating"):
+        assert await kubectl(
+            f"get {phase}webhookconfiguration shops -o jsonpath={{.webhooks[0].clientConfig.caBundle}}"
+        )
+    path = "{.spec.conversion.webhook.clientConfig.caBundle}"
+    assert await kubectl(f"get crd shops.hooked.example.com -o jsonpath={path}")
 
 
 def test_what_there_is_for_the_example() -> None:
