@@ -174,3 +174,20 @@ async def test_a_bookmark_comes_after_everything_before_it(apiserver: RunningSer
         assert last["type"] == "BOOKMARK"
         assert int(last["object"]["metadata"]["resourceVersion"]) >= int(answer.body["metadata"]["resourceVersion"])
         assert await events.take() == {}
+
+
+async def test_a_state_that_has_not_come_yet_is_not_streamed(apiserver: RunningServer) -> None:
+    """As kube-apiserver answers: a watch that began with an older state would be told of nothing after it."""
+    path = await apiserver.define()
+    await apiserver.request("POST", path, widget("a"))
+    query = {"sendInitialEvents": "true", "resourceVersionMatch": "NotOlderThan", "resourceVersion": "999999999"}
+    async with watching(apiserver, path, allowWatchBookmarks="true", **query) as events:
+        event = await events.take()
+        assert event["type"] == "ERROR"
+        status = event["object"]
+        assert (status["code"], status["reason"]) == (504, "Timeout")
+        assert status["message"].startswith("Timeout: Too large resource version: 999999999, current: ")
+        assert status["details"]["causes"] == [
+            {"reason": "ResourceVersionTooLarge", "message": "Too large resource version"}
+        ]
+        assert await events.take() == {}

@@ -18,6 +18,7 @@ from steersman.apimachinery.options import ListOptions, list_options
 from steersman.apiserver import rest
 from steersman.apiserver.core import Core
 from steersman.apiserver.endpoints import answers, large, transform
+from steersman.apiserver.endpoints.get import not_older_than
 from steersman.apiserver.exchange import Answer, Exchange
 from steersman.apiserver.scope import ResourceScope
 from steersman.apiserver.selection import Selection, select
@@ -104,6 +105,8 @@ class _Session:
             stream.write(self._expired())
             return
         try:
+            if self.initial:
+                not_older_than(self.core, self.after)
             await self.prepare()
         except ApiError as error:
             stream.write(self._error(error))
