@@ -196,6 +196,14 @@ def test_what_cannot_be_told_is_noted() -> None:
     assert verbs(manager) == {"policies": ["list", "watch"]}
 
 
+def test_what_a_controller_writes_in_another_cluster_is_permitted_there() -> None:
+    manager = st.Manager()
+    other = manager.add_cluster(Cluster())
+    manager.controller(Policy, lays, cluster=other).owns(MAP)
+    assert verbs(manager) == {}
+    assert notes(manager) == ["policy: what it needs in another cluster is not part of this"]
+
+
 def test_what_a_foreign_kind_is_called_is_a_guess_until_it_is_said() -> None:
     manager = st.Manager()
     manager.controller(Policy, idle, status="off").watches(Resource("x.example.com/v1", "Gateway"), lambda obj: ())

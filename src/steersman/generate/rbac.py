@@ -60,8 +60,9 @@ def permitted(manager: Manager, kinds: Kinds, identity: Identity) -> Permitted:
     notes: list[str] = []
     for controller in manager.controllers:
         calls = calls_of(controller.reconciler)
-        owned = [grant for grant in _owned(controller, kinds, calls) if (grant.group, grant.resource) not in made]
-        found += [*owned, *_own(controller, kinds, calls)]
+        if controller.cluster is manager.cluster:
+            owned = [grant for grant in _owned(controller, kinds, calls) if (grant.group, grant.resource) not in made]
+            found += [*owned, *_own(controller, kinds, calls)]
         notes += _unclear(controller, manager, calls)
     notes += _guesses(manager, kinds)
     writes = tuple(found)
