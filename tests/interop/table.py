@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import re
 from pathlib import Path
 
@@ -33,7 +34,7 @@ def text() -> str:
     rows = [["", *COLUMNS.values()], ["---"] + [":-:"] * len(COLUMNS)]
     rows += [
         [f"{name} {version}", *("yes" if column in done else "" for column in COLUMNS)]
-        for name, version, done in (*_python(), *_go())
+        for name, version, done in (*_python(), *_go(), *_node())
     ]
     table = "\n".join(f"| {' | '.join(row)} |" for row in rows)
     return f"{HEAD}{table}\n\n{_more()}"
@@ -47,6 +48,11 @@ def _python() -> list[tuple[str, str, list[str]]]:
 def _go() -> list[tuple[str, str, list[str]]]:
     [version] = re.findall(r"controller-runtime v(\S+)", (HERE / "controller_runtime/go.mod").read_text())
     return [("controller-runtime", version, steps.GO)]
+
+
+def _node() -> list[tuple[str, str, list[str]]]:
+    wanted = json.loads((HERE / "node/package.json").read_text())["dependencies"]
+    return [(name, version, steps.NODE) for name, version in wanted.items()]
 
 
 def _more() -> str:

@@ -11,6 +11,9 @@ Gadget = new_class(KIND, version=API_VERSION, namespaced=True, plural=PLURAL)
 def define():
     crd = CustomResourceDefinition(DEFINITION, api=api)
     crd.create()
+    # Its wait() cannot read the conditions before there are any: a server answers null first.
+    while not crd.status.get("conditions"):
+        crd.refresh()
     crd.wait("condition=Established", timeout=30)
 
 
