@@ -16,11 +16,15 @@ PROGRAMS = HERE / "node"
 
 
 @pytest.fixture(scope="module")
-def modules() -> Path:
-    """The client's modules, and among them a Node.js that it can use: it needs a newer one than many have."""
+def node() -> Path:
+    """A Node.js that the client can use, which needs a newer one than many have; it is beside the client's modules."""
     if shutil.which("npm") is None:
         pytest.skip("no npm to fetch it with")
-    return made_once("node", (PROGRAMS / "package.json").read_bytes(), _make) / "node_modules"
+    modules = made_once("node", (PROGRAMS / "package.json").read_bytes(), _make) / "node_modules"
+    node = next(modules.glob("node-*/bin/node"), None)
+    if node is None:
+        pytest.skip("no package has a Node.js for this machine")
+    return node
 
 
 async def _make(directory: Path) -> None:
@@ -32,11 +36,8 @@ async def _make(directory: Path) -> None:
 
 
 @pytest.mark.timeout(600)
-async def test_a_client(modules: Path, certificates: ServerFiles, tmp_path: Path) -> None:
-    node = next(modules.glob("node-*/bin/node"), None)
-    if node is None:
-        pytest.skip("no package has a Node.js for this machine")
+async def test_a_client(node: Path, certificates: ServerFiles, tmp_path: Path) -> None:
     program = shutil.copy(PROGRAMS / "with_client.mjs", tmp_path)
-    (tmp_path / "node_modules").symlink_to(modules)
+    (tmp_path / "node_modules").symlink_to(node.parents[2])
     code, said, errors = await steps_done([node, program], certificates, tmp_path)
     assert (code, said) == (0, NODE), errors
