@@ -13,11 +13,11 @@ if TYPE_CHECKING:
     from steersman.apiserver.faults import FaultPlan as FaultPlan
     from steersman.testing.apiserver import ApiServer as ApiServer
     from steersman.testing.clock import advance as advance
-    from steersman.testing.eventually import eventually as eventually
-    from steersman.testing.eventually import eventually_async as eventually_async
     from steersman.testing.matching import differences as differences
     from steersman.testing.matching import like as like
     from steersman.testing.operators import running as running
+    from steersman.testing.polling import eventually as eventually
+    from steersman.testing.polling import eventually_async as eventually_async
     from steersman.testing.thread import ThreadedControlPlane as ThreadedControlPlane
     from steersman.testing.thread import control_plane as control_plane
 
@@ -29,8 +29,8 @@ _MODULES = {
     "ThreadedControlPlane": "thread",
     "control_plane": "thread",
     "differences": "matching",
-    "eventually": "eventually",
-    "eventually_async": "eventually",
+    "eventually": "polling",
+    "eventually_async": "polling",
     "like": "matching",
     "running": "operators",
 }
