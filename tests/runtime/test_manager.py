@@ -173,10 +173,12 @@ async def test_a_leader_that_was_stopped_writes_nothing_when_it_goes_on(
 ) -> None:
     """A process that was frozen finds itself in the middle of its work, before anything can have told it."""
     outcome, loop = Log(), asyncio.get_running_loop()
+    begun: list[str] = []
     frozen = 0.0
 
     async def reconcile(ctx: Any, widget: Any) -> None:
         nonlocal frozen
+        begun.append(widget.metadata.name)
         await ctx.client.patch(lab.widget, "w", {"metadata": {"labels": {"written": "before"}}})
         frozen = 15.0
         try:
@@ -187,12 +189,14 @@ async def test_a_leader_that_was_stopped_writes_nothing_when_it_goes_on(
 
     monkeypatch.setattr(loop, "time", lambda: time.monotonic() + frozen)
     manager, _ = lab.manager(leader_election=election(lab, lease_duration=60, renew_deadline=12))
-    manager.controller(lab.typed, reconcile)
+    manager.controller(lab.typed, reconcile, concurrency=1)
     await lab.make("w")
+    await lab.make("x")
     running = asyncio.ensure_future(manager.start())
     await outcome.until(1)
     with pytest.raises(LeadershipLost):
         await running
+    assert begun == ["w"]
     assert (await lab.outside.get(lab.widget, "w"))["metadata"]["labels"] == {"written": "before"}
 
 

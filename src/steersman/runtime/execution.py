@@ -142,6 +142,8 @@ class Execution(Generic[T]):
         return Outcome("error", error=error)
 
     async def _run(self, context: Context, run: Run) -> Result:
+        if run.may_write is not None:
+            run.may_write()  # whatever a reconciler does, within the cluster or without: only a leader may begin it
         if self._kind is None:
             run.begun = True
             return _result(await self._call(context, context.request))
