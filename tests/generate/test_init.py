@@ -35,10 +35,12 @@ def init(*arguments: str) -> int:
 
 def call(directory: Path, *command: str | Path, **environment: str) -> str:
     """What a command prints; it must succeed."""
+    # What a make above this test has set is not for the project's.
+    inherited = {key: value for key, value in os.environ.items() if key != "VENV" and not key.startswith("MAKE")}
     done = subprocess.run(
         command,
         cwd=directory,
-        env={**os.environ, **environment},
+        env={**inherited, **environment},
         stdout=subprocess.PIPE,
         stderr=subprocess.STDOUT,
         text=True,

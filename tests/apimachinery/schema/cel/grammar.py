@@ -71,7 +71,6 @@ timestamp: self.at
 timestamp: self.day
 ints: self.nums
 ints: [1, 2, 3]
-ints: []
 strings: self.l
 strings: self.set
 strings: ['b', 'a']
