@@ -28,9 +28,6 @@ _ELSEWHERE = frozenset({"Node", "ABAC"})
 def main(arguments: Sequence[str]) -> int:
     """Serve until SIGTERM or SIGINT. Returns the exit status."""
     upstream = known_flags("kube-apiserver")
-    if {"-h", "--help"} & {*arguments}:
-        print("Usage:\n  kube-apiserver [flags]\n", *(f"      --{name}" for name in sorted(upstream.names)), sep="\n")
-        return 0
     if any(argument.partition("=")[0] in ("--version", "-version") for argument in arguments):
         from steersman.apiserver.endpoints.health import KUBERNETES
 

@@ -11,11 +11,24 @@ from pathlib import Path
 
 from steersman.apiserver.endpoints.health import KUBERNETES
 from steersman.envtest.__main__ import PROGRAMS
+from steersman.envtest.flags import known_flags
 
 _MACHINES = {"x86_64": "amd64", "AMD64": "amd64", "aarch64": "arm64"}
 _SCRIPT = """#!/bin/sh
 # A stand-in, made by `steersman envtest-assets`.
-exec {python} -m steersman.envtest {program} "$@"
+{help}exec {python} -m steersman.envtest {program} "$@"
+"""
+# envtest asks for --help at each start, to see which flags there are: the script tells at once.
+_HELP = """for argument; do
+  case $argument in -h | --help)
+    exec cat <<'END'
+Usage: {program} [flags]
+
+{flags}
+END
+    ;;
+  esac
+done
 """
 
 
@@ -45,12 +58,20 @@ def run(options: argparse.Namespace) -> int:
     try:
         directory.mkdir(parents=True, exist_ok=True)
         for program in PROGRAMS:
-            _write(directory / program, _SCRIPT.format(python=shlex.quote(sys.executable), program=program))
+            _write(directory / program, _script(program))
     except OSError as error:
         print(f"steersman envtest-assets: {error.filename}: {error.strerror}", file=sys.stderr)
         return 1
     print(directory.resolve())
     return 0
+
+
+def _script(program: str) -> str:
+    tells = ""
+    if program != "kubectl":
+        flags = "\n".join(f"  --{name}" for name in sorted(known_flags(program).names))
+        tells = _HELP.format(program=program, flags=flags)
+    return _SCRIPT.format(python=shlex.quote(sys.executable), program=program, help=tells)
 
 
 def _write(path: Path, text: str) -> None:

@@ -29,9 +29,6 @@ _MOST_BYTES = 65536
 def main(arguments: Sequence[str]) -> int:
     """Serve until SIGTERM or SIGINT. Returns the exit status."""
     upstream = known_flags("etcd")
-    if {"-h", "--help"} & {*arguments}:
-        print("Usage: etcd [flags]\n", *(f"  --{name}" for name in sorted(upstream.names)), sep="\n")
-        return 0
     if {"-version", "--version"} & {*arguments}:
         print(f"etcd Version: {VERSION}")
         return 0
