@@ -22,9 +22,9 @@ from steersman.apimachinery.patch import json_patch
 from steersman.apiserver.server import ServerConfig
 from steersman.client import Client, Config, Resource
 from steersman.controlplane.plane import ControlPlane
-from steersman.net.pki import create_ca, create_server_certificate
+from steersman.net.pki import KeyPair, create_ca, create_server_certificate
 from steersman.runtime.webhook.certificates import CertificateError, FileCertificates, SecretCertificates, Served
-from steersman.runtime.webhook.hooks import ConversionHook, ValidatingHook
+from steersman.runtime.webhook.hooks import ConversionHook, MutatingHook, ValidatingHook
 from steersman.runtime.webhook.json_diff import json_diff
 from steersman.runtime.webhook.server import WebhookServer
 
@@ -209,6 +209,78 @@ async def test_a_failing_webhook_is_an_internal_error_and_the_server_lives(
         assert any(record.exc_info for record in caplog.records)
 
 
+@pytest.mark.parametrize("verdict", [False, True, "no", []])
+async def test_a_verdict_that_is_given_and_not_raised_refuses(verdict: Any) -> None:
+    def judge(found: MyApp, request: st.AdmissionRequest) -> Any:
+        return verdict
+
+    response = orjson.loads(await ValidatingHook("judge", MyApp, judge).answer(review()))["response"]
+    assert not response["allowed"]
+    assert f"judge gave {verdict!r}: it is to raise Denied" in response["status"]["message"]
+
+
+@pytest.mark.parametrize("given", [False, "text", [], {}, Spec()])
+async def test_a_default_that_gives_no_object_refuses(given: Any) -> None:
+    def fill_in(found: MyApp, request: st.AdmissionRequest) -> Any:
+        return given
+
+    response = orjson.loads(await MutatingHook("fill", MyApp, fill_in).answer(review()))["response"]
+    assert not response["allowed"]
+    assert "it is to give the object, or nothing" in response["status"]["message"]
+
+
+async def test_exceptions_may_be_warned_of_and_raised_as_refusals() -> None:
+    def judge(found: MyApp, request: st.AdmissionRequest) -> None:
+        request.warn(ValueError("old"))  # type: ignore[arg-type] -- what is easily written
+        raise st.Denied(KeyError("x"))  # type: ignore[arg-type] -- what is easily written
+
+    response = orjson.loads(await ValidatingHook("judge", MyApp, judge).answer(review()))["response"]
+    assert (response["allowed"], response["warnings"], response["status"]["message"]) == (False, ["old"], "'x'")
+
+
+@pytest.mark.parametrize("given", [None, "text", []])
+async def test_a_conversion_that_gives_no_object_fails_by_name(given: Any) -> None:
+    def up_in_place(obj: dict[str, Any]) -> Any:
+        return given
+
+    body = {"uid": "u", "desiredAPIVersion": "myorg.io/v2", "objects": [app()]}
+    sent = orjson.dumps({"apiVersion": "apiextensions.k8s.io/v1", "kind": "ConversionReview", "request": body})
+    response = orjson.loads(await ConversionHook("c", {("v1", "v2"): up_in_place}).answer(sent))["response"]
+    assert response["result"]["status"] == "Failure"
+    assert f"up_in_place, from v1 to v2, gave {given!r}" in response["result"]["message"]
+
+
+async def test_an_operator_is_reached_where_it_runs_whatever_was_applied(plane: ControlPlane, client: Client) -> None:
+    await define(client)
+
+    async def reached(options: st.Webhooks) -> dict[str, Any]:
+        manager = manager_of(plane, webhooks=options)
+        manager.webhook(MyApp, validate=check)
+        async with running(manager):
+            configuration = await client.get(VALIDATING, "rules")
+        found: dict[str, Any] = configuration["webhooks"][0]["clientConfig"]
+        return found
+
+    async def apply() -> None:
+        service = {"namespace": "default", "name": "rules", "path": "/applied", "port": 443}
+        entry = {
+            "name": "validate.v1.myapps.myorg.io",
+            "clientConfig": {"url": None, "service": service},
+            "sideEffects": "None",
+            "admissionReviewVersions": ["v1"],
+        }
+        body = {"apiVersion": VALIDATING.api_version, "kind": VALIDATING.kind, "metadata": {"name": "rules"}}
+        await client.apply({**body, "webhooks": [entry]}, field_manager="kubectl", force=True)
+
+    by_url, by_service = st.Webhooks("127.0.0.1:0"), st.Webhooks("127.0.0.1:0", service=("there", "it"))
+    await apply()
+    for options in (by_url, by_service, by_url):
+        found = await reached(options)
+        assert ("url" in found, "service" in found) == (options is by_url, options is by_service)
+    await apply()
+    assert "url" not in (await client.get(VALIDATING, "rules"))["webhooks"][0]["clientConfig"]
+
+
 async def test_match_conditions_decide_what_is_asked(plane: ControlPlane, client: Client) -> None:
     def never(found: MyApp, request: st.AdmissionRequest) -> None:
         raise st.Denied(f"{found.spec.env} is not allowed")
@@ -303,16 +375,66 @@ async def test_two_replicas_agree_on_one_authority_that_is_rotated_without_a_fai
         assert bundle.count(b"BEGIN CERTIFICATE") in (1, 2)
 
 
-async def test_files_are_followed(tmp_path: Path) -> None:
+def write_pair(ca: KeyPair, path: Path, *names: str) -> bytes:
+    """A new certificate for 127.0.0.1, or only one of its files."""
+    leaf = create_server_certificate(ca, ["127.0.0.1"])
+    for name, content in (("tls.crt", leaf.cert), ("tls.key", leaf.key)):
+        if not names or name in names:
+            (path / name).write_bytes(content)
+    return leaf.cert
+
+
+@pytest.mark.parametrize("damage", ["deleted", "emptied", "garbage", "another's key"])
+async def test_a_secret_that_is_lost_is_made_again_without_a_failed_review(
+    plane: ControlPlane, client: Client, damage: str
+) -> None:
+    await define(client)
+    certificates = [
+        SecretCertificates(client, "default", "rules-webhook-cert", ["127.0.0.1"], interval=0.05, settle=0.3)
+        for _ in range(2)
+    ]
+    managers = [manager_of(plane, webhooks=st.Webhooks("127.0.0.1:0", certificates=each)) for each in certificates]
+    for manager in managers:
+        manager.webhook(MyApp, validate=check)
+    async with running(managers[0]), running(managers[1]):
+        await refused(client, app(replicas=0))
+        first = (await client.get(SECRET, "rules-webhook-cert"))["data"]
+        await damaged(client, damage)
+
+        async def is_renewed() -> bool:
+            with pytest.raises(st.Forbidden, match="must be at least 1"):
+                await client.create(app(replicas=0), dry_run=True)
+            try:
+                found = (await client.get(SECRET, "rules-webhook-cert"))["data"]
+            except st.NotFound:
+                return False
+            return (
+                len(found.get("ca.crt", "")) > 99 and found["ca.crt"] != first["ca.crt"] and "next-ca.crt" not in found
+            )
+
+        await until(is_renewed)
+        assert base64.b64decode(first["ca.crt"]) in base64.b64decode(
+            (await client.get(SECRET, "rules-webhook-cert"))["data"]["bundle.crt"]
+        )
+
+
+async def damaged(client: Client, how: str) -> None:
+    """Do something to the Secret that nobody should."""
+    garbage = base64.b64encode(b"garbage").decode()
+    contents: dict[str, dict[str, Any]] = {
+        "emptied": {"ca.key": None, "bundle.crt": None},
+        "garbage": {"ca.crt": garbage},
+        "another's key": {"tls.key": base64.b64encode(create_ca("another").key).decode()},
+    }
+    if how == "deleted":
+        await client.delete(SECRET, "rules-webhook-cert")
+    else:
+        await client.patch(SECRET, "rules-webhook-cert", {"data": contents[how]})
+
+
+async def test_files_are_followed(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
     ca = create_ca("test")
-
-    def write() -> bytes:
-        leaf = create_server_certificate(ca, ["127.0.0.1"])
-        (tmp_path / "tls.crt").write_bytes(leaf.cert)
-        (tmp_path / "tls.key").write_bytes(leaf.key)
-        return leaf.cert
-
-    first = write()
+    first = write_pair(ca, tmp_path)
     (tmp_path / "ca.crt").write_bytes(ca.cert)
     server, changed = WebhookServer(), asyncio.Event()
     files = FileCertificates(tmp_path / "tls.crt", tmp_path / "tls.key", tmp_path / "ca.crt", interval=0.02)
@@ -324,7 +446,12 @@ async def test_files_are_followed(tmp_path: Path) -> None:
     try:
         assert (served.pair.cert, served.bundle) == (first, ca.cert)
         assert await shown(server.port) == ssl.PEM_cert_to_DER_cert(first.decode())
-        second = write()
+        write_pair(ca, tmp_path, "tls.crt")  # whose key comes later
+        async with asyncio.timeout(SOON):
+            while "no certificate and its key" not in caplog.text:  # noqa: ASYNC110 -- a log tells nobody
+                await asyncio.sleep(0.01)
+        assert await shown(server.port) == ssl.PEM_cert_to_DER_cert(first.decode())
+        second = write_pair(ca, tmp_path)
         async with asyncio.timeout(SOON):
             await changed.wait()
         assert await shown(server.port) == ssl.PEM_cert_to_DER_cert(second.decode())
@@ -333,15 +460,15 @@ async def test_files_are_followed(tmp_path: Path) -> None:
 
 
 async def test_what_changes_before_it_is_followed_is_told(tmp_path: Path) -> None:
-    for name in ("tls.crt", "tls.key"):
-        (tmp_path / name).write_bytes(b"first")
+    ca = create_ca("test")
+    write_pair(ca, tmp_path)
     files = FileCertificates(tmp_path / "tls.crt", tmp_path / "tls.key", interval=0.01)
     await files.current()
-    (tmp_path / "tls.crt").write_bytes(b"second")
+    second = write_pair(ca, tmp_path)
     told: asyncio.Queue[Served] = asyncio.Queue()
     following = asyncio.create_task(files.follow(told.put_nowait))
     async with asyncio.timeout(SOON):
-        assert (await told.get()).pair.cert == b"second"
+        assert (await told.get()).pair.cert == second
     following.cancel()
 
 

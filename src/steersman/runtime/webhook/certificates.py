@@ -9,6 +9,7 @@ import asyncio
 import base64
 import datetime
 import logging
+import ssl
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -18,7 +19,8 @@ from steersman.apimachinery.errors import AlreadyExists, ApiError, Conflict, Not
 from steersman.client.client import Client
 from steersman.client.errors import ClientError
 from steersman.client.resources import Object, Resource
-from steersman.net.pki import KeyPair, create_ca, create_server_certificate
+from steersman.net.pki import KeyPair, create_ca, create_server_certificate, load_key
+from steersman.net.tls import server_ssl_context
 
 logger = logging.getLogger("steersman.runtime.webhook")
 
@@ -70,6 +72,8 @@ class FileCertificates:
             cert, key, *ca = await asyncio.to_thread(lambda: [path.read_bytes() for path in self._paths])
         except OSError as error:
             raise CertificateError(f"a certificate cannot be read: {error}") from None
+        if (why := _unusable(cert, key)) is not None:  # the one may be written some time before the other
+            raise CertificateError(f"{self._paths[0]} and {self._paths[1]} are no certificate and its key: {why}")
         self._given = Served(KeyPair(cert, key), ca[0] if ca else b"")
         return self._given
 
@@ -93,7 +97,8 @@ class SecretCertificates:
     Whoever comes first makes them; whoever finds them too old renews them; the Secret's resourceVersion decides between
     two that do so at once. A certificate is renewed when a third of its time is left. A new authority is known to the
     API server (`bundle`) for `settle` seconds before the first certificate that it has signed is served; the old one
-    stays known until the next change.
+    stays known until the next change. When the Secret is deleted, or its content is of no use, all that is not served
+    yet is made anew, too: a replica that knows what was in it puts that back, with a new authority on its way.
     """
 
     def __init__(
@@ -119,6 +124,7 @@ class SecretCertificates:
         self._settle = datetime.timedelta(seconds=settle)
         self._now = now
         self._given: Served | None = None
+        self._known: dict[str, bytes] | None = None
 
     async def current(self) -> Served:
         for _ in range(_ATTEMPTS):
@@ -146,19 +152,15 @@ class SecretCertificates:
         try:
             secret = await self._client.get(SECRET, self._name, namespace=self._namespace)
         except NotFound:
-            secret = await self._client.create(self._new())
-            return _served(secret)
-        data = _decoded(secret)
-        renewed = self._renewed(data)
-        if renewed is not None:
-            secret = {**secret, "data": _encoded(renewed)}
-            secret = await self._client.update(secret)
-        return _served(secret)
+            secret = await self._client.create(self._secret(self._afresh()))
+        else:
+            renewed = self._renewed(_decoded(secret))
+            if renewed is not None:
+                secret = await self._client.update({**secret, "data": _encoded(renewed)})
+        data = self._known = _decoded(secret)
+        return Served(KeyPair(data["tls.crt"], data["tls.key"]), data["bundle.crt"])
 
-    def _new(self) -> Object:
-        ca = create_ca(f"{self._name} webhooks", self._ca_days)
-        leaf = create_server_certificate(ca, self._hosts, self._leaf_days)
-        data = {"ca.crt": ca.cert, "ca.key": ca.key, "tls.crt": leaf.cert, "tls.key": leaf.key, "bundle.crt": ca.cert}
+    def _secret(self, data: dict[str, bytes]) -> Object:
         return {
             "apiVersion": "v1",
             "kind": "Secret",
@@ -167,10 +169,26 @@ class SecretCertificates:
             "data": _encoded(data),
         }
 
+    def _afresh(self) -> dict[str, bytes]:
+        """What is kept where nothing is: what was known goes on, for the API server trusts no other at once."""
+        known = self._known
+        if known is not None:
+            return known if "next-ca.crt" in known else self._begun(known)
+        ca = create_ca(f"{self._name} webhooks", self._ca_days)
+        return {"ca.crt": ca.cert, "ca.key": ca.key, "bundle.crt": ca.cert, **self._leaf(ca)}
+
+    def _begun(self, data: dict[str, bytes]) -> dict[str, bytes]:
+        """The same with a new authority that is to be known, and signs nothing yet."""
+        new = create_ca(f"{self._name} webhooks", self._ca_days)
+        started = self._now().isoformat().encode()
+        both = data["ca.crt"].rstrip() + b"\n" + new.cert
+        return {**data, "next-ca.crt": new.cert, "next-ca.key": new.key, "next-since": started, "bundle.crt": both}
+
     def _renewed(self, data: dict[str, bytes]) -> dict[str, bytes] | None:
         """The Secret's content after the next step that is due; None if none is."""
-        if not {"ca.crt", "ca.key", "tls.crt", "tls.key", "bundle.crt"} <= set(data):
-            return _decoded(self._new())
+        if not _is_complete(data):
+            logger.warning("the Secret %s/%s holds no certificates: they are made anew", self._namespace, self._name)
+            return self._afresh()
         if "next-ca.crt" in data:
             if self._now() < datetime.datetime.fromisoformat(data["next-since"].decode()) + self._settle:
                 return None
@@ -179,10 +197,7 @@ class SecretCertificates:
             return {**data, "ca.crt": ca.cert, "ca.key": ca.key, **self._leaf(ca)}
         ca = KeyPair(data["ca.crt"], data["ca.key"])
         if self._is_old(ca.cert):
-            new = create_ca(f"{self._name} webhooks", self._ca_days)
-            started = self._now().isoformat().encode()
-            both = ca.cert.rstrip() + b"\n" + new.cert
-            return {**data, "next-ca.crt": new.cert, "next-ca.key": new.key, "next-since": started, "bundle.crt": both}
+            return self._begun(data)
         if self._is_old(data["tls.crt"]) or not self._names(data["tls.crt"]):
             return {**data, **self._leaf(ca)}
         return None
@@ -202,14 +217,40 @@ class SecretCertificates:
         """Whether the certificate is for all of our hosts."""
         from cryptography import x509
 
-        names = x509.load_pem_x509_certificate(pem).extensions.get_extension_for_class(x509.SubjectAlternativeName)
+        try:
+            names = x509.load_pem_x509_certificate(pem).extensions.get_extension_for_class(x509.SubjectAlternativeName)
+        except x509.ExtensionNotFound:
+            return False
         known = {str(name.value) for name in names.value}
         return set(self._hosts) <= known
 
 
-def _served(secret: Object) -> Served:
-    data = _decoded(secret)
-    return Served(KeyPair(data["tls.crt"], data["tls.key"]), data["bundle.crt"])
+def _unusable(cert: bytes, key: bytes) -> str | None:
+    """Why a server cannot show a certificate (PEM); None if it can."""
+    try:
+        server_ssl_context(cert, key)
+    except (ssl.SSLError, ValueError) as error:
+        return getattr(error, "reason", None) or str(error)
+    return None
+
+
+def _is_complete(data: dict[str, bytes]) -> bool:
+    """Whether a Secret's content is as it was written here: somebody may have edited it."""
+    from cryptography import x509
+
+    try:
+        if _unusable(data["tls.crt"], data["tls.key"]) is not None or not x509.load_pem_x509_certificates(
+            data["bundle.crt"]
+        ):
+            return False
+        for prefix in ("ca", "next-ca") if "next-ca.crt" in data else ("ca",):
+            x509.load_pem_x509_certificate(data[f"{prefix}.crt"])
+            load_key(data[f"{prefix}.key"])
+        if "next-ca.crt" in data:
+            datetime.datetime.fromisoformat(data["next-since"].decode())
+    except (KeyError, ValueError):
+        return False
+    return True
 
 
 def _decoded(secret: Object) -> dict[str, bytes]:

@@ -15,6 +15,7 @@ import orjson
 
 from steersman.apimachinery.errors import ApiError
 from steersman.client.errors import DecodeError
+from steersman.client.models import KubernetesObject
 from steersman.client.options import wire
 from steersman.client.resources import Kind, Object
 from steersman.runtime.webhook.json_diff import json_diff
@@ -90,7 +91,9 @@ class ValidatingHook(AdmissionHook):
     async def _judge(self, request: AdmissionRequest) -> Answer:
         raw = request.object if request.object is not None else request.old
         if raw is not None:
-            await _called(self._func, self._typed(raw), request)
+            verdict = await _called(self._func, self._typed(raw), request)
+            if verdict is not None:  # not a False, which is easily meant to refuse
+                raise TypeError(f"{_name(self._func)} gave {verdict!r:.80}: it is to raise Denied, or to give nothing")
         return Answer()
 
 
@@ -108,6 +111,8 @@ class MutatingHook(AdmissionHook):
         # Both as the model writes them: a field that it leaves out or writes in another way was not changed.
         before = orjson.loads(orjson.dumps(wire(obj)))
         changed = await _called(self._func, obj, request)
+        if not _is_object(changed):
+            raise TypeError(f"{_name(self._func)} gave {changed!r:.80}: it is to give the object, or nothing")
         after = wire(obj if changed is None else changed)
         return Answer(patch=list(json_diff(before, after)))
 
@@ -136,9 +141,12 @@ class ConversionHook:
         version = str(obj.get("apiVersion", "")).rpartition("/")[2]
         for source, target in self._way(version, wanted):
             metadata = obj.get("metadata") or {}
-            obj = self._conversions[source, target](orjson.loads(orjson.dumps(obj)))
+            func = self._conversions[source, target]
+            obj = func(orjson.loads(orjson.dumps(obj)))
+            if not isinstance(obj, dict):
+                raise TypeError(f"{_name(func)}, from {source} to {target}, gave {obj!r:.80}: it is to give the object")
             # Of metadata, a conversion may change labels and annotations only.
-            kept = {key: obj.get("metadata", {}).get(key) for key in ("labels", "annotations")}
+            kept = {key: (obj.get("metadata") or {}).get(key) for key in ("labels", "annotations")}
             merged = {**metadata, **kept}
             obj = {**obj, "apiVersion": f"{group}/{target}" if group else target}
             obj["metadata"] = {key: value for key, value in merged.items() if value is not None}
@@ -162,3 +170,14 @@ class ConversionHook:
 async def _called(func: Callable[..., Any], obj: Any, request: AdmissionRequest) -> Any:
     outcome = func(obj, request)
     return await outcome if inspect.isawaitable(outcome) else outcome
+
+
+def _is_object(changed: Any) -> bool:
+    """Whether a mutating function has given an object, or nothing for the one that it was given."""
+    if changed is None or isinstance(changed, KubernetesObject):
+        return True
+    return isinstance(changed, Mapping) and "apiVersion" in changed
+
+
+def _name(func: Callable[..., Any]) -> str:
+    return getattr(func, "__qualname__", None) or type(func).__name__

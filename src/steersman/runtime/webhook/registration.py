@@ -10,6 +10,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Literal
 
+from steersman.apimachinery.errors import Invalid, NotFound
 from steersman.client.client import Client
 from steersman.client.resources import Object, Resource, ResourceMapping
 
@@ -29,10 +30,14 @@ class Reach:
     bundle: bytes = b""
 
     def client_config(self, path: str) -> Object:
-        """A WebhookClientConfig for a path. Raises ValueError where neither a URL nor a Service is known."""
+        """A WebhookClientConfig for a path. Raises ValueError where neither a URL nor a Service is known.
+
+        There may be a URL or a Service, not both: with a Service, the URL is null, so that applying takes one away.
+        """
         if self.service is not None:
             namespace, name = self.service
-            config: Object = {"service": {"namespace": namespace, "name": name, "path": path, "port": self.port}}
+            service = {"namespace": namespace, "name": name, "path": path, "port": self.port}
+            config: Object = {"url": None, "service": service}
         elif self.url:
             config = {"url": f"{self.url}{path}"}
         else:
@@ -123,7 +128,28 @@ async def register(client: Client, objects: Sequence[Object], manager: str) -> N
             # Apply would have to own the whole definition: its required fields are another's.
             await client.patch(CRD, obj["metadata"]["name"], _instead(obj), field_manager=manager)
         else:
-            await client.apply(obj, field_manager=manager, force=True)
+            await _apply(client, obj, manager)
+
+
+async def _apply(client: Client, obj: Object, manager: str) -> None:
+    try:
+        await client.apply(obj, field_manager=manager, force=True)
+    except Invalid as invalid:
+        wanted = {entry["name"]: entry["clientConfig"] for entry in obj["webhooks"]}
+        if not any(config.get("url") for config in wanted.values()):
+            raise
+
+        def reach(found: Object) -> None:
+            for entry in found.get("webhooks") or ():
+                entry["clientConfig"] = wanted.get(entry["name"], entry["clientConfig"])
+
+        # A Service that manifests have put there is taken away by no apply but theirs.
+        kind = Resource(obj["apiVersion"], obj["kind"])
+        try:
+            await client.modify(kind, obj["metadata"]["name"], reach, field_manager=manager)
+        except NotFound:
+            raise invalid from None
+        await client.apply(obj, field_manager=manager, force=True)
 
 
 def _instead(crd: Object) -> Object:

@@ -30,7 +30,7 @@ class Denied(Exception):
 
     def __init__(self, message: str, *, field: str = "", code: int = 403, reason: str = "Forbidden") -> None:
         super().__init__(message)
-        self.message = message
+        self.message = str(message)  # an exception, often
         self.field = field
         self.code = code
         self.reason = reason
@@ -72,7 +72,7 @@ class AdmissionRequest:
 
     def warn(self, text: str) -> None:
         """Have the user see a warning; at most some 120 characters of it are shown everywhere."""
-        self.warnings.append(text)
+        self.warnings.append(str(text))  # an exception, often
 
 
 @dataclass(frozen=True, slots=True)
