@@ -34,7 +34,7 @@ def text() -> str:
     rows = [["", *COLUMNS.values()], ["---"] + [":-:"] * len(COLUMNS)]
     rows += [
         [f"{name} {version}", *("yes" if column in done else "" for column in COLUMNS)]
-        for name, version, done in (*_python(), *_go(), *_node())
+        for name, version, done in (*_python(), *_go(), *_node(), *_rust())
     ]
     table = "\n".join(f"| {' | '.join(row)} |" for row in rows)
     return f"{HEAD}{table}\n\n{_more()}"
@@ -53,6 +53,11 @@ def _go() -> list[tuple[str, str, list[str]]]:
 def _node() -> list[tuple[str, str, list[str]]]:
     wanted = json.loads((HERE / "node/package.json").read_text())["dependencies"]
     return [(name, version, steps.NODE) for name, version in wanted.items()]
+
+
+def _rust() -> list[tuple[str, str, list[str]]]:
+    [version] = re.findall(r'^kube = .*version = "=(\S+)"', (HERE / "rust/Cargo.toml").read_text(), re.M)
+    return [("kube", version, steps.RUST)]
 
 
 def _more() -> str:
