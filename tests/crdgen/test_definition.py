@@ -6,17 +6,21 @@ import enum
 from datetime import timedelta
 from decimal import Decimal
 from types import ModuleType
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any, Literal, NewType
 
 import pytest
 from pydantic import (
     AfterValidator,
+    AliasChoices,
+    AliasPath,
     BaseModel,
     ConfigDict,
     Field,
     GetCoreSchemaHandler,
     StringConstraints,
     computed_field,
+    conint,
+    conlist,
 )
 from tests.crdgen import kinds
 
@@ -24,6 +28,9 @@ import steersman as st
 from steersman.crdgen import SchemaError, crd_for, crds
 
 GROUP = kinds.GROUP
+
+
+Port = NewType("Port", int)
 
 
 def spec_of(cls: type[st.KubernetesObject]) -> dict[str, Any]:
@@ -128,6 +135,9 @@ def test_several_versions() -> None:
         (int, {"type": "integer", "format": "int64"}),
         (Annotated[int, st.int32], {"type": "integer", "format": "int32"}),
         (float, {"type": "number"}),
+        (Port, {"type": "integer", "format": "int64"}),
+        (conint(ge=1, multiple_of=2), {"type": "integer", "format": "int64", "minimum": 1, "multipleOf": 2}),
+        (conlist(str, max_length=3), {"type": "array", "items": {"type": "string"}, "maxItems": 3}),
         (Literal["a", "b"], {"type": "string", "enum": ["a", "b"]}),
         (kinds.Level, {"type": "integer", "format": "int64", "enum": [1, 2]}),
         (list[str], {"type": "array", "items": {"type": "string"}}),
@@ -280,6 +290,47 @@ class Money(str):
         return handler(str)
 
 
+class Rights(enum.IntFlag):
+    READ = 1
+    WRITE = 2
+
+
+class Twice(st.Model):
+    one: int = Field(0, alias="same")
+    other: str = Field("", alias="same")
+
+
+class WrittenElsewhere(st.Model):
+    y_z: int = Field(0, serialization_alias="z")
+
+
+class ReadElsewhere(st.Model):
+    y_z: int = Field(0, validation_alias="z")
+
+
+class ReadInside(st.Model):
+    y_z: int = Field(0, validation_alias=AliasChoices("z", AliasPath("y", 0)))
+
+
+class Undefined(st.Model):
+    child: Absent = None  # type: ignore[name-defined] # noqa: F821 -- that is the point
+
+
+class Below(st.Model):
+    parts: list[Part] = Field(default_factory=list)
+    old_or_new: int = Field(0, validation_alias=AliasChoices("oldOrNew", "old"))
+
+
+class Part(st.Model):
+    name: str = ""
+
+
+def test_classes_that_stand_below_are_known() -> None:
+    found = field_schema(Below)["properties"]
+    assert found["parts"]["items"]["properties"] == {"name": {"type": "string"}}
+    assert list(found) == ["parts", "oldOrNew"]
+
+
 def positive(value: int) -> int:
     return value
 
@@ -290,6 +341,15 @@ def positive(value: int) -> int:
         (Own, r"Thing\.spec\.x\.child: Own holds itself"),
         (list[Own], r"Thing\.spec\.x\[\]\.child: Own holds itself"),
         (dict[str, Own], r"Thing\.spec\.x\.\*\.child: Own holds itself"),
+        (list[Annotated[Own, st.preserve_unknown]], r"as in Annotated\[Own, preserve_unknown\]"),
+        (Rights, r"Thing\.spec\.x: Rights has sums of its values"),
+        (Twice, r"Thing\.spec\.x\.same: two fields are called so"),
+        (WrittenElsewhere, r"Thing\.spec\.x\.z: it is written as 'z', and read as yZ, y_z"),
+        (ReadElsewhere, r"Thing\.spec\.x\.yZ: it is written as 'yZ', and read as z, y_z"),
+        (ReadInside, r"Thing\.spec\.x\.yZ: it is written as 'yZ', and read as z, y_z"),
+        (Undefined, r"'Absent' is not defined"),
+        (Annotated[float, Field(ge=float("nan"))], r"Thing\.spec\.x: nan is no limit"),
+        (Annotated[float, Field(le=float("inf"))], r"Thing\.spec\.x: inf is no limit"),
         (Odd, r"Thing\.spec\.x: the values of an enumeration are all texts or all numbers, not int, str"),
         (Computed, r"Thing\.spec\.x\.total: a computed field"),
         (Extra, r"Thing\.spec\.x\.y: json_schema_extra is not read"),

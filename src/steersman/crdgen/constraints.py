@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterable, Iterator
 from dataclasses import astuple
 from typing import Any
@@ -11,7 +12,7 @@ from annotated_types import Ge, GroupedMetadata, Gt, Le, Lt, MaxLen, MinLen, Mul
 from pydantic import Strict
 from pydantic.fields import FieldInfo
 from pydantic.networks import UrlConstraints
-from pydantic.types import AllowInfNan
+from pydantic.types import AllowInfNan, FailFast
 
 from steersman.apimachinery.schema.patterns import PatternError, compile_pattern
 from steersman.client.declared import Rule
@@ -49,8 +50,8 @@ def constrain(node: Node, said: Any, where: str) -> None:
         _length(node, said, where)
     elif isinstance(said, UrlConstraints):
         _url(node, said, where)
-    elif isinstance(said, Strict | AllowInfNan | str):
-        return  # JSON has the types that a schema names, no infinities, and no use for remarks
+    elif said is None or isinstance(said, Strict | AllowInfNan | FailFast | str):
+        return  # JSON has the types that a schema names, no infinities, and no use for remarks; conint() says None
     elif _is_general(said):
         for key, value in vars(said).items():
             if value is not None and value is not False:
@@ -76,7 +77,7 @@ def _number(node: Node, said: Ge | Gt | Le | Lt | MultipleOf, where: str) -> Non
     if node.get("type") not in ("integer", "number") and "x-kubernetes-int-or-string" not in node:
         raise SchemaError(where, f"{_name(said)} is for numbers, not for {node.get('type', 'this')}")
     limit: Any = astuple(said)[0]
-    if isinstance(limit, bool) or not isinstance(limit, int | float):
+    if isinstance(limit, bool) or not isinstance(limit, int | float) or not math.isfinite(limit):
         raise SchemaError(where, f"{limit!r} is no limit that JSON can hold")
     if isinstance(said, MultipleOf):
         node["multipleOf"] = limit

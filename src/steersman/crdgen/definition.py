@@ -9,7 +9,7 @@ from collections.abc import Collection, Iterable, Mapping
 from types import ModuleType
 from typing import Any
 
-from pydantic.errors import PydanticUserError
+from pydantic.errors import PydanticUndefinedAnnotation, PydanticUserError
 
 from steersman.client.models import KubernetesObject
 from steersman.crdgen.errors import SchemaError
@@ -136,8 +136,8 @@ def _version(cls: type[KubernetesObject], *, stored: bool) -> Node:
     try:
         cls.model_rebuild()
         schema = object_schema(cls, rules=said.rules)
-    except PydanticUserError as error:
-        raise SchemaError(cls.__name__, str(error)) from None
+    except (PydanticUserError, PydanticUndefinedAnnotation) as error:
+        raise SchemaError(cls.__name__, str(error).splitlines()[0]) from None
     found["schema"] = {"openAPIV3Schema": schema}
     subresources: Node = {}
     if said.status if said.status is not None else "status" in schema["properties"]:

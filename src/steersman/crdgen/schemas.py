@@ -9,9 +9,9 @@ import inspect
 import types
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Annotated, Any, Literal, Union, get_args, get_origin
+from typing import Annotated, Any, Literal, NewType, Union, get_args, get_origin
 
-from pydantic import BaseModel, JsonValue, PlainSerializer, RootModel
+from pydantic import AliasChoices, BaseModel, JsonValue, PlainSerializer, RootModel
 from pydantic.fields import FieldInfo
 
 from steersman.client.declared import Rule
@@ -75,6 +75,8 @@ def value_schema(annotation: Any, metadata: Sequence[Any], place: Place) -> Node
             return _with({**each.settles()}, beside, place)
     if _is_alias(annotation):
         annotation = annotation.__value__
+    while isinstance(annotation, NewType):
+        annotation = annotation.__supertype__
     if get_origin(annotation) is Annotated:
         return value_schema(annotation.__origin__, [*annotation.__metadata__, *said], place)
     if annotation is bytes and is_base64(said):
@@ -156,11 +158,14 @@ def _list(kind: Any, parts: tuple[Any, ...], place: Place) -> Node:
 
 def model_schema(cls: type[BaseModel], place: Place, *, keeps: bool = False) -> Node:
     """The schema of a model's objects. Raises SchemaError."""
+    cls.model_rebuild()  # classes that stand below it in their module are known by now
     if cls in place.around:
         if keeps:
             return {"type": "object"}  # its fields are kept, by the mark that allows this
         raise SchemaError(
-            place.path, f"{cls.__name__} holds itself, and no schema can: mark the field with preserve_unknown"
+            place.path,
+            f"{cls.__name__} holds itself, and no schema can: mark it where it stands, as in "
+            f"Annotated[{cls.__name__}, preserve_unknown] or list[Annotated[{cls.__name__}, preserve_unknown]]",
         )
     if issubclass(cls, Condition):
         return dict(CONDITION)
@@ -202,12 +207,25 @@ def _properties(cls: type[BaseModel], place: Place, skipped: Sequence[str]) -> t
             continue
         key = field.serialization_alias or field.alias or name
         here = place.below(key)
+        _check_name(cls, (name, key), field, here)
+        if key in found:
+            raise SchemaError(here.path, f"two fields are called so in JSON, {name} is the second: change an alias")
         if len(place.around) == 1 and key == "status":
             here = replace(here, defaults=False)
         found[key] = _property(field, here)
         if field.is_required():
             required.append(key)
     return found, required
+
+
+def _check_name(cls: type[BaseModel], names: tuple[str, str], field: FieldInfo, place: Place) -> None:
+    """What a field (its name, and the one in JSON) is written as, it must be read as."""
+    (name, written), alias = names, field.validation_alias
+    by_name = cls.model_config.get("populate_by_name") or cls.model_config.get("validate_by_name")
+    read = [*(alias.choices if isinstance(alias, AliasChoices) else [alias or name]), *([name] if by_name else [])]
+    if written not in read:
+        told = ", ".join(each for each in read if isinstance(each, str)) or "another path"
+        raise SchemaError(place.path, f"it is written as {written!r}, and read as {told}: give it one `alias` for both")
 
 
 def _property(field: FieldInfo, place: Place) -> Node:

@@ -62,6 +62,8 @@ def plain(kind: Any, where: str) -> Node | None:
         raise SchemaError(where, f"{kind.__name__} cannot be said in a schema: {_ADVICE[kind]}")
     if not isinstance(kind, type):
         return None
+    if issubclass(kind, enum.Flag):
+        raise SchemaError(where, f"{kind.__name__} has sums of its values, too: use int, or a set of an Enum")
     if issubclass(kind, enum.Enum):
         return enumeration([each.value for each in kind], where)
     if issubclass(kind, PurePath):
