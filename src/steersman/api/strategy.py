@@ -97,6 +97,10 @@ class Strategy:
     def canonicalize(self, obj: Object) -> None:
         """The last touch after validation."""
 
+    def first_warnings(self, obj: Object) -> list[str]:
+        """What to warn the client about a new object as it came, before it is prepared; also when it is not valid."""
+        return []
+
     def warnings(self, obj: Object, old: Object | None = None) -> list[str]:
         """What to warn the client about a new (old: None) or changed object that is valid."""
         return []

@@ -126,6 +126,9 @@ class BuiltinRules:
     def before_update(self, obj: Object, old: Object) -> list[FieldError]:
         return self.rules.before_update(obj, old)
 
+    def first_warnings(self, obj: Object) -> list[str]:
+        return self.rules.first_warnings(obj)
+
     def warnings(self, obj: Object, old: Object | None) -> list[str]:
         return self.rules.warnings(obj, old)
 

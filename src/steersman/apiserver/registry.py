@@ -78,10 +78,11 @@ class Registry:
         """Judge a new object and store it; `version` is the resourceVersion that came with it."""
         strategy = scope.strategy
         name = obj["metadata"].get("name") or ""
+        ctx.warn(strategy.first_warnings(obj))
         if errors := await patiently(strategy.before_create, obj):
             raise _invalid(scope, strategy, obj, name, errors)
         ctx.warn(strategy.warnings(obj, None))
-        if self.admission.judges:
+        if self.admission.judges_of(scope):
             attributes.obj, attributes.name = obj, name
             await self.admission.validate(attributes)
         if _unpruned(scope, attributes, ctx):
@@ -166,7 +167,7 @@ class Registry:
             if errors := await patiently(strategy.before_update, obj, old):
                 raise _invalid(scope, strategy, obj, obj["metadata"].get("name") or name, errors)
             ctx.warn(strategy.warnings(obj, old))
-            if self.admission.judges:
+            if self.admission.judges_of(scope):
                 await self._judge_update(attributes, obj, old, facet)
             obj = restore_times(old, obj)
             if facet is None and _unpruned(scope, attributes, ctx):

@@ -45,6 +45,10 @@ class Strategy(Protocol):
         """Prepare a changed object (what clients cannot change is restored) and judge it."""
         ...
 
+    def first_warnings(self, obj: Object) -> list[str]:
+        """Texts for Warning headers about a new object as it came, whether it is fine or not."""
+        ...
+
     def warnings(self, obj: Object, old: Object | None) -> list[str]:
         """Texts for Warning headers about a write that is otherwise fine."""
         ...

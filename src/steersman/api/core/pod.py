@@ -16,6 +16,7 @@ from steersman.api.core.affinity import tolerations_errors
 from steersman.api.core.pod_row import pod_row
 from steersman.api.core.pod_spec import pod_spec_errors
 from steersman.api.core.pod_warnings import name_warnings, pod_warnings
+from steersman.api.core.profiles import adopt, adoption_warnings
 from steersman.api.strategy import Object, Strategy, restore
 from steersman.apimachinery import field_errors as fe
 from steersman.apimachinery import quantity
@@ -34,6 +35,7 @@ _OWN_CONDITIONS = frozenset({"PodScheduled", "Ready", "Initialized"})
 class PodStrategy(BuiltinStrategy):
     def prepare_for_create(self, obj: Object) -> None:
         obj["metadata"]["generation"] = 1
+        adopt(obj)
         spec = obj.get("spec") or {}
         status: Object = {"phase": "Pending", "qosClass": quality_of_service(spec)}
         if spec.get("schedulingGates"):
@@ -75,6 +77,9 @@ class PodStrategy(BuiltinStrategy):
         if _fixed(spec, before) != _fixed(before, before):
             errors.append(fe.forbidden("spec", _UPDATABLE))
         return errors
+
+    def first_warnings(self, obj: Object) -> list[str]:
+        return adoption_warnings(obj)
 
     def warnings(self, obj: Object, old: Object | None = None) -> list[str]:
         if old is not None:

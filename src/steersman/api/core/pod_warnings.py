@@ -11,6 +11,7 @@ from typing import Any
 from steersman._util.gotext import quote
 from steersman.api.address_warnings import ip_warnings
 from steersman.api.core.path_warnings import overlap_warnings
+from steersman.api.core.profiles import APP_ARMOR, DEPRECATED, app_armor_of
 from steersman.api.node_labels import deprecation, term_warnings
 from steersman.apimachinery import names, quantity
 
@@ -25,8 +26,6 @@ _ANNOTATIONS = {
 _SECCOMP = 'non-functional in v1.27+; use the "seccompProfile" field instead'
 _POD_SECCOMP = "seccomp.security.alpha.kubernetes.io/pod"
 _CONTAINER_SECCOMP = "container.seccomp.security.alpha.kubernetes.io/"
-_CONTAINER_APPARMOR = "container.apparmor.security.beta.kubernetes.io/"
-_APPARMOR = 'deprecated since v1.30; use the "appArmorProfile" field instead'
 _VOLUMES = {
     "photonPersistentDisk": "deprecated in v1.11, non-functional in v1.16+",
     "gitRepo": "deprecated in v1.11, and disabled by default in v1.33+",
@@ -187,22 +186,12 @@ def _profile_annotations(container: Object, annotations: Object, place: str, pod
     key = f"{_CONTAINER_SECCOMP}{name}"
     if context.get("seccompProfile") is None and key in annotations:
         found.append(f"{place}[{key}]: {_SECCOMP}")
-    key = f"{_CONTAINER_APPARMOR}{name}"
+    key = f"{APP_ARMOR}{name}"
     if pod is not None and context.get("appArmorProfile") is None and key in annotations:
         profile = pod.get("appArmorProfile")
-        if profile is None or profile != _profile_of(annotations[key]):
-            found.append(f"{place}[{key}]: {_APPARMOR}")
+        if profile is None or profile != app_armor_of(annotations[key]):
+            found.append(f"{place}[{key}]: {DEPRECATED}")
     return found
-
-
-def _profile_of(annotation: str) -> Object | None:
-    """The AppArmor profile that an annotation names."""
-    if annotation == "unconfined":
-        return {"type": "Unconfined"}
-    if annotation == "runtime/default":
-        return {"type": "RuntimeDefault"}
-    local = annotation.removeprefix("localhost/")
-    return {"type": "Localhost", "localhostProfile": local} if local and local != annotation else None
 
 
 def _hidden_variables(variables: Sequence[Object], place: str) -> list[str]:

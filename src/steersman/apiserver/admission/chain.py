@@ -121,6 +121,18 @@ class Validator(Protocol):
         """May only refuse, with an ApiError."""
 
 
+@runtime_checkable
+class Selective(Protocol):
+    """A plugin of the second phase that few resources concern. It asks nobody outside of the server."""
+
+    name: str
+
+    def concerns(self, scope: ResourceScope) -> bool: ...
+
+    async def validate(self, attributes: Attributes) -> None:
+        """May only refuse, with an ApiError. Called for the resources that concern it."""
+
+
 class Reinvocable(Protocol):
     """A plugin that may want a second round. `active` says whether any write may concern it."""
 
@@ -141,12 +153,14 @@ class Admission:
         plugins: Sequence[Plugin],
         late: Sequence[Reinvocable] = (),
         guards: Sequence[Plugin] = (),
-        validators: Sequence[Validator] = (),
+        validators: Sequence[Validator | Selective] = (),
     ) -> None:
         self.plugins = list(plugins)
         self.late = list(late)
         self.guards = list(guards)
-        self.validators = list(validators)
+        self.validators = [(plugin, _interest(plugin)) for plugin in validators]
+        self._general = [plugin for plugin in validators if isinstance(plugin, Validator)]
+        self._selective = [plugin for plugin in validators if isinstance(plugin, Selective)]
 
     @property
     def mutates(self) -> bool:
@@ -176,14 +190,24 @@ class Admission:
 
     @property
     def judges(self) -> bool:
-        """Whether there is anyone to ask in the second phase."""
-        return any(plugin.active for plugin in self.validators)
+        """Whether there is anyone to ask in the second phase, whatever is written."""
+        return any(plugin.active for plugin in self._general)
+
+    def judges_of(self, scope: ResourceScope) -> bool:
+        """Whether there is anyone to ask about a resource in the second phase."""
+        return self.judges or any(plugin.concerns(scope) for plugin in self._selective)
 
     async def validate(self, attributes: Attributes) -> None:
         """The second phase."""
-        for plugin in self.validators:
-            if plugin.active:
+        for plugin, interested in self.validators:
+            if interested(attributes.scope):
                 await plugin.validate(attributes)
+
+
+def _interest(plugin: Validator | Selective) -> Callable[[ResourceScope], bool]:
+    if isinstance(plugin, Selective):
+        return plugin.concerns
+    return lambda scope: plugin.active
 
 
 def _managed_fields(attributes: Attributes) -> Any:

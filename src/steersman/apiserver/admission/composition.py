@@ -9,11 +9,12 @@ from typing import TYPE_CHECKING
 
 from steersman.api import kinds
 from steersman.apiserver.admission.builtin import builtin_plugins
-from steersman.apiserver.admission.chain import Admission, Plugin, Reinvocable, Validator
+from steersman.apiserver.admission.chain import Admission, Plugin, Reinvocable, Selective, Validator
 from steersman.apiserver.admission.escalation import EscalationCheck
 from steersman.apiserver.admission.limit_ranger import LimitRanger
 from steersman.apiserver.admission.namespace_lifecycle import NamespaceLifecycle
 from steersman.apiserver.admission.owner_permissions import OwnerReferencesPermissionEnforcement
+from steersman.apiserver.admission.pod_security import PodSecurity
 from steersman.apiserver.admission.policies.access import ParameterAccess
 from steersman.apiserver.admission.policies.deferred import (
     DeferredMutatingPolicies,
@@ -97,8 +98,9 @@ def compose(around: Surroundings) -> Admission:
         DeferredMutatingPolicies(around.policies("MutatingAdmissionPolicy")),
         DeferredMutating(around.configured("MutatingWebhookConfiguration"), around.asker),
     ]
-    validators: list[Validator] = [
+    validators: list[Validator | Selective] = [
         limits,
+        PodSecurity(partial(around.look, "")),
         OwnerReferencesPermissionEnforcement(around.catalog, around.authorizer),
         *(plugin for plugin in around.extra if isinstance(plugin, Validator)),
         DeferredValidatingPolicies(around.policies("ValidatingAdmissionPolicy")),

@@ -36,6 +36,9 @@ class InternalStrategy:
     def before_update(self, obj: Object, old: Object) -> list[FieldError]:
         return []
 
+    def first_warnings(self, obj: Object) -> list[str]:
+        return []
+
     def warnings(self, obj: Object, old: Object | None) -> list[str]:
         return []
 

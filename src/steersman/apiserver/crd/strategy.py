@@ -137,6 +137,9 @@ class CustomStrategy:
             scale=self._spec_scale_errors(obj) + self._status_scale_errors(obj),
         )
 
+    def first_warnings(self, obj: Object) -> list[str]:
+        return []
+
     def warnings(self, obj: Object, old: Object | None) -> list[str]:
         finalizers = obj["metadata"].get("finalizers") or []
         known = (old or {"metadata": {}})["metadata"].get("finalizers") or []
