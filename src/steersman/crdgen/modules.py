@@ -6,6 +6,7 @@ left to the server.
 
 from __future__ import annotations
 
+import keyword
 import sys
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -20,7 +21,8 @@ from steersman.crdgen.python_text import INDENT, WIDTH, docstring, field_lines, 
 
 _IMPORTED = frozenset({"Any", "Annotated", "Field", "Literal", "Part", "TypeAlias", "st"})
 _PLAIN = frozenset({"bool", "dict", "float", "int", "list", "object", "str", "type"})
-_TAKEN = frozenset(dir(KubernetesObject)) | _IMPORTED | _PLAIN
+_WORDS = frozenset(keyword.kwlist)
+_TAKEN = frozenset({*dir(KubernetesObject), *dir(type(KubernetesObject))}) | _IMPORTED | _PLAIN
 _MADE = "made by `steersman generate models`."
 _TOP = ("apiVersion", "kind", "metadata")
 
@@ -66,7 +68,7 @@ class _Module:
 
     def __init__(self) -> None:
         self._lines: list[str] = []
-        self._names = Namer(_IMPORTED)
+        self._names = Namer(_IMPORTED | _WORDS)
         self._classes: dict[str, _Class] = {}
         self._optional: dict[str, bool] = {}
         self._kinds: set[str] = set()

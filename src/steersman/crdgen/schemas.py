@@ -205,7 +205,7 @@ def _properties(cls: type[BaseModel], place: Place, skipped: Sequence[str]) -> t
     for name, field in cls.model_fields.items():
         if name in skipped or field.exclude or field.annotation is type(None):
             continue
-        key = field.serialization_alias or field.alias or name
+        key = next(each for each in (field.serialization_alias, field.alias, name) if each is not None)
         here = place.below(key)
         _check_name(cls, (name, key), field, here)
         if key in found:
@@ -222,7 +222,10 @@ def _check_name(cls: type[BaseModel], names: tuple[str, str], field: FieldInfo, 
     """What a field (its name, and the one in JSON) is written as, it must be read as."""
     (name, written), alias = names, field.validation_alias
     by_name = cls.model_config.get("populate_by_name") or cls.model_config.get("validate_by_name")
-    read = [*(alias.choices if isinstance(alias, AliasChoices) else [alias or name]), *([name] if by_name else [])]
+    read = [
+        *(alias.choices if isinstance(alias, AliasChoices) else [name if alias is None else alias]),
+        *([name] if by_name else []),
+    ]
     if written not in read:
         told = ", ".join(each for each in read if isinstance(each, str)) or "another path"
         raise SchemaError(place.path, f"it is written as {written!r}, and read as {told}: give it one `alias` for both")
