@@ -114,7 +114,9 @@ def test_amounts_are_changed_one_by_one(capsys: pytest.CaptureFixture[str]) -> N
         (["crd", "tests.crdgen.kinds", "--kind", "Absent"], "tests.crdgen.kinds: there is no Absent"),
         (["crd", HOOKED, "--conversion-service", "hooks"], "'hooks' names no Service: write it as NAMESPACE/NAME"),
         (["models", EXAMPLES / "example-myapp.yaml"], "there is no CustomResourceDefinition"),
-        (["models", "absent.yaml"], "No such file"),
+        (["models", "absent.yaml"], "models: absent.yaml: No such file"),
+        (["crd", "{dir}/no_python.py"], "no_python.py:2: invalid syntax: def x(:"),
+        (["crd", "{dir}/binary.py"], "binary.py:1: source code"),
         (["models", "{dir}/broken.yaml"], "broken.yaml: yaml: mapping values"),
         (["models", EXAMPLES / "myapp-crd.yaml", "--api-version", "v7"], "there is no version v7"),
         (["rbac", "{dir}/nameless.py"], "the Manager has no name: give it one, or pass --name"),
@@ -123,6 +125,13 @@ def test_amounts_are_changed_one_by_one(capsys: pytest.CaptureFixture[str]) -> N
         (["webhook", OPERATOR], "has no webhooks"),
         (["deploy", OPERATOR], "--image"),
         (["deploy", OPERATOR, "--image", "a", "--limits", "gpu=1"], "'gpu=1' is no amount"),
+        (["deploy", OPERATOR, "--image", "a", "--limits", "cpu=much"], "'cpu=much' is no amount"),
+        (["deploy", OPERATOR, "--image", "a", "--requests", "cpu=-1"], "'cpu=-1' is no amount"),
+        (["deploy", OPERATOR, "--image", "a", "--requests", "cpu=2"], "cpu 2 of 1; say --limits"),
+        (["deploy", OPERATOR, "--image", ""], "'' is no image"),
+        (["deploy", OPERATOR, "--image", "a b"], "'a b' is no image"),
+        (["deploy", OPERATOR, "--image", "a", "--replicas=-1"], "'-1' is no number from 0"),
+        (["deploy", OPERATOR, "--image", "a", "--metrics-port", "70000"], "'70000' is no number from 1 to 65535"),
         (["deploy", OPERATOR, "--image", "a", "-o", "{dir}/absent/file"], "No such file"),
         (["deploy", "{dir}/long.py", "--image", "a"], "use at most grace=105"),
         (["crd", "{dir}/wrong.py"], "Wrong.spec"),
@@ -133,6 +142,8 @@ def test_what_cannot_be_made(
 ) -> None:
     head = "import steersman as st\n"
     (tmp_path / "broken.yaml").write_text("a: b: c\n- d\n")
+    (tmp_path / "no_python.py").write_text("import os\ndef x(:\n")
+    (tmp_path / "binary.py").write_bytes(b"\x00\xff")
     (tmp_path / "nameless.py").write_text(f"{head}manager = st.Manager()\n")
     (tmp_path / "odd.py").write_text(f"{head}manager = st.Manager(name='My Operator')\n")
     (tmp_path / "long.py").write_text(f"{head}manager = st.Manager(name='long', grace=200)\n")

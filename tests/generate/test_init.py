@@ -133,10 +133,12 @@ def test_the_names_stand_everywhere(tmp_path: Path, monkeypatch: pytest.MonkeyPa
     assert 'plural="policies"' in files["data-base/data_base/models.py"].read_text()
 
 
-@pytest.mark.parametrize("name", ["demo", "a", "data-base-1"])
-def test_what_is_written_is_tidy(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, name: str) -> None:
+@pytest.mark.parametrize(
+    ("name", "kind"), [("demo", "Demo"), ("a", "A"), ("data-base-1", "DataBase1"), ("client", "Class"), ("x", "Any")]
+)
+def test_what_is_written_is_tidy(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, name: str, kind: str) -> None:
     monkeypatch.chdir(tmp_path)
-    assert init(name) == 0
+    assert init(name, "--kind", kind) == 0
     project = tmp_path / name
     call(project, BIN / "ruff", "check", "--isolated", "--line-length", "120", "--select", "E,F,I,UP,B,W", ".")
     call(project, BIN / "ruff", "format", "--isolated", "--line-length", "120", "--check", ".")
@@ -171,6 +173,13 @@ def test_where_steersman_comes_from(tmp_path: Path, monkeypatch: pytest.MonkeyPa
         (["json"], "json is a module's name already"),
         (["class"], "class is a module's name already"),
         (["tests"], "tests is a module's name already"),
+        (["pytest"], "pytest is a module's name already"),
+        (["pydantic"], "pydantic is a module's name already"),
+        (["annotated-types"], "annotated_types is a module's name already"),
+        (["yaml"], "yaml is a module's name already"),
+        (["demo", "--kind", "Field"], "Field is called so already"),
+        (["demo", "--group", "demo.k8s.io"], "one of Kubernetes' own groups"),
+        (["demo", "--steersman", ""], "steersman comes from nowhere"),
         (["demo", "--kind", "demo"], "'demo' cannot be a kind"),
         (["demo", "--kind", "None"], "'None' cannot be a kind"),
         (["demo", "--group", "demo"], "'demo' cannot be a group"),

@@ -91,10 +91,15 @@ def _add_deploy(below: argparse._SubParsersAction[argparse.ArgumentParser]) -> N
     parser = _parser(below, "deploy", "everything to run an operator in a cluster", text, _deploy)
     _of_operator(parser)
     add = parser.add_argument
-    add("--image", required=True, metavar="IMAGE", help="the operator's image")
-    add("--replicas", type=int, metavar="N", help="how many Pods: two where a leader is elected, else one")
+    add("--image", required=True, type=_image, metavar="IMAGE", help="the operator's image")
+    add(
+        "--replicas",
+        type=_number(0, 2**31 - 1),
+        metavar="N",
+        help="how many Pods: two where a leader is elected, else one",
+    )
     add("--no-crds", action="store_true", help="leave the definitions out: they are applied by themselves")
-    add("--metrics-port", type=int, metavar="PORT", help="serve /metrics on this port of the Pods")
+    add("--metrics-port", type=_number(1, 65535), metavar="PORT", help="serve /metrics on this port of the Pods")
     add("--requests", metavar="cpu=50m,memory=128Mi", default={}, type=_amounts, help="what a Pod asks for")
     add("--limits", metavar="cpu=1,memory=256Mi", default={}, type=_amounts, help="what it gets at most")
 
@@ -108,7 +113,7 @@ def _of_operator(parser: argparse.ArgumentParser) -> None:
 
 def _run(options: argparse.Namespace, make: Callable[[argparse.Namespace], str]) -> int:
     from steersman.crdgen.errors import SchemaError
-    from steersman.generate.errors import GenerateError
+    from steersman.generate.errors import GenerateError, told
     from steersman.runtime.operator_file import OperatorFileError
 
     try:
@@ -118,7 +123,7 @@ def _run(options: argparse.Namespace, make: Callable[[argparse.Namespace], str])
         else:
             Path(options.output).write_text(text, encoding="utf-8")
     except (GenerateError, OperatorFileError, SchemaError, OSError) as error:
-        print(f"steersman generate {options.subcommand}: {error}", file=sys.stderr)
+        print(f"steersman generate {options.subcommand}: {told(error)}", file=sys.stderr)
         return 1
     return 0
 
@@ -175,18 +180,26 @@ def _webhook(options: argparse.Namespace) -> str:
 
 
 def _deploy(options: argparse.Namespace) -> str:
+    from steersman.apimachinery.quantity import parse
     from steersman.generate.deploy import everything
     from steersman.generate.deployment import LIMITS, REQUESTS, Options
+    from steersman.generate.errors import GenerateError
 
     module, manager, name, namespace = _operator(options)
+    requests, limits = {**REQUESTS, **options.requests}, {**LIMITS, **options.limits}
+    for key, amount in requests.items():
+        if parse(limits[key]) < parse(amount):
+            raise GenerateError(
+                f"a Pod cannot ask for more than it gets: {key} {amount} of {limits[key]}; say --limits"
+            )
     chosen = Options(
         name,
         namespace,
         options.image,
         options.operator,
         options.replicas,
-        {**REQUESTS, **options.requests},
-        {**LIMITS, **options.limits},
+        requests,
+        limits,
         options.metrics_port,
         crds=not options.no_crds,
     )
@@ -238,11 +251,33 @@ def _service(text: str) -> tuple[str, str]:
         raise argparse.ArgumentTypeError(str(error)) from None
 
 
+def _image(text: str) -> str:
+    if not text or len(text.split()) != 1:
+        raise argparse.ArgumentTypeError(f"{text!r} is no image: write it as registry.example.com/demo:1")
+    return text
+
+
+def _number(least: int, most: int) -> Callable[[str], int]:
+    def read(text: str) -> int:
+        if not re.fullmatch("-?[0-9]{1,18}", text) or not least <= int(text) <= most:
+            raise argparse.ArgumentTypeError(f"{text!r} is no number from {least} to {most}")
+        return int(text)
+
+    return read
+
+
 def _amounts(text: str) -> dict[str, str]:
+    from steersman.apimachinery.quantity import QuantityError, parse
+
     found = {}
     for part in text.split(","):
         key, equals, value = part.partition("=")
         if key not in _QUANTITIES or not equals or not value:
             raise argparse.ArgumentTypeError(f"{part!r} is no amount: write cpu=50m,memory=128Mi")
+        try:
+            if parse(value) < parse("0"):
+                raise QuantityError
+        except QuantityError:
+            raise argparse.ArgumentTypeError(f"{part!r} is no amount: write cpu=50m,memory=128Mi") from None
         found[key] = value
     return found

@@ -35,14 +35,14 @@ def add_parser(commands: argparse._SubParsersAction[argparse.ArgumentParser]) ->
 
 def run(options: argparse.Namespace) -> int:
     """Make the project. Returns the exit status."""
-    from steersman.generate.errors import GenerateError
+    from steersman.generate.errors import GenerateError, told
     from steersman.generate.project import Project
 
     try:
         project = Project.named(options.name, options.kind, options.group, options.steersman)
         files = project.write(Path(options.name))
     except (GenerateError, OSError) as error:
-        print(f"steersman init: {error}", file=sys.stderr)
+        print(f"steersman init: {told(error)}", file=sys.stderr)
         return 1
     for file in files:
         print(file)

@@ -22,9 +22,18 @@ def load_module(name: str) -> ModuleType:
     """A module by the path of its file (`operator.py`) or by its name (`demo.operator`).
 
     A file of a package is imported as that package's module. What lies beside another file can be imported by it, and
-    what lies in the working directory by a module. Raises OperatorFileError where there is no such thing; errors of the
-    module itself go through.
+    what lies in the working directory by a module. Raises OperatorFileError where there is no such thing, or it is no
+    Python; other errors of the module itself go through.
     """
+    try:
+        return _load(name)
+    except SyntaxError as error:
+        where = f"{error.filename or name}:{error.lineno or 1}"
+        line = f": {error.text.strip()}" if error.text and error.text.strip() else ""
+        raise OperatorFileError(f"{where}: {error.msg}{line}") from None
+
+
+def _load(name: str) -> ModuleType:
     path = Path(name)
     if path.is_file():
         return _from_file(path)

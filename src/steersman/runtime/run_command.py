@@ -46,6 +46,7 @@ def run(options: argparse.Namespace) -> int:
     from steersman.net.listen import ListenError
     from steersman.runtime.cache.cache import CacheSyncError
     from steersman.runtime.leaderelection import LeadershipLost
+    from steersman.runtime.webhook.certificates import CertificateError
 
     try:
         if options.kubeconfig or options.context:
@@ -57,7 +58,7 @@ def run(options: argparse.Namespace) -> int:
         if options.no_leader_election:
             manager.election = None
         manager.run()
-    except (ApiError, ClientError, CacheSyncError, ListenError, LeadershipLost, ValueError) as error:
+    except (ApiError, ClientError, CacheSyncError, CertificateError, ListenError, LeadershipLost, ValueError) as error:
         return _fail(str(error))
     return 0
 

@@ -6,15 +6,17 @@ import keyword
 import re
 import sys
 from dataclasses import dataclass
-from importlib import resources
+from importlib import metadata, resources
 from importlib.resources.abc import Traversable
 from pathlib import Path
 
-from steersman.crdgen.definition import plural_of
+from steersman.crdgen.definition import is_custom, plural_of
 from steersman.generate.errors import GenerateError
 
 _NAME = re.compile(r"[a-z]([-a-z0-9]{0,38}[a-z0-9])?")
-_TAKEN = frozenset({"steersman", "tests", "manifests", "examples", "wheels"})
+_TAKEN = frozenset({"steersman", "test", "tests", "manifests", "examples", "wheels"})
+_IMPORTED = frozenset({"Annotated", "ApiServer", "AsyncIterator", "Field", "Name"})
+"""What the modules of a project call by the names of classes."""
 _PLACES = {
     "gitignore": ".gitignore",
     "dockerignore": ".dockerignore",
@@ -40,14 +42,18 @@ class Project:
         if not _NAME.fullmatch(name):
             raise GenerateError(f"{name!r} cannot be a name: at most 40 of a-z, 0-9 and -, a letter first")
         package = name.replace("-", "_")
-        if keyword.iskeyword(package) or package in sys.stdlib_module_names or package in _TAKEN:
+        if keyword.iskeyword(package) or package in sys.stdlib_module_names or package in _TAKEN or _is_needed(package):
             raise GenerateError(f"{package} is a module's name already: choose another one")
         chosen = kind or "".join(part.capitalize() for part in name.split("-"))
         if not re.fullmatch(r"[A-Z][A-Za-z0-9]{0,40}", chosen) or keyword.iskeyword(chosen):
             raise GenerateError(f"{chosen!r} cannot be a kind: write it as MyApp")
+        if chosen in _IMPORTED:
+            raise GenerateError(f"{chosen} is called so already in the project's modules: choose another --kind")
         where = group or f"{name}.example.com"
         if not re.fullmatch(r"[a-z0-9]([-a-z0-9]*[a-z0-9])?(\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)+", where):
             raise GenerateError(f"{where!r} cannot be a group: write it as shop.example.com")
+        if not is_custom(where):
+            raise GenerateError(f"{where!r} is one of Kubernetes' own groups: use one of a domain of yours")
         return cls(name, package, chosen, chosen.lower(), plural_of(chosen), where, _requirement(steersman))
 
     def write(self, directory: Path) -> list[Path]:
@@ -92,6 +98,23 @@ def _requirement(text: str) -> str:
     """A requirement as a Makefile has it, between quotes: what exists here as a file is named by its whole path."""
     path = Path(text)
     chosen = str(path.resolve()) if path.exists() and (path.is_file() or "/" in text or text == ".") else text
+    if not chosen.strip():
+        raise GenerateError("steersman comes from nowhere: name a requirement, a directory or a URL")
     if set(chosen) & set("'$#\\\n\r"):
         raise GenerateError(f"{text!r} cannot stand in a Makefile")
     return chosen
+
+
+def _is_needed(package: str) -> bool:
+    """Whether a package of that name comes with steersman or pytest, and would be hidden by the project's own."""
+    found, waiting = {"pytest", "pytest_asyncio"}, ["steersman"]
+    while waiting:
+        try:
+            requirements = metadata.requires(waiting.pop()) or []
+        except metadata.PackageNotFoundError:  # it is not installed here: an extra
+            continue
+        names = {re.split(r"[^-\w.]", each, maxsplit=1)[0].lower().replace("-", "_") for each in requirements}
+        waiting += names - found
+        found |= names
+    brought = {each.lower().replace("-", "_") for each in metadata.packages_distributions().get(package, ())}
+    return package in found or not found.isdisjoint(brought)

@@ -71,7 +71,7 @@ class FileCertificates:
         try:
             cert, key, *ca = await asyncio.to_thread(lambda: [path.read_bytes() for path in self._paths])
         except OSError as error:
-            raise CertificateError(f"a certificate cannot be read: {error}") from None
+            raise CertificateError(f"a certificate cannot be read: {error.filename}: {error.strerror}") from None
         if (why := _unusable(cert, key)) is not None:  # the one may be written some time before the other
             raise CertificateError(f"{self._paths[0]} and {self._paths[1]} are no certificate and its key: {why}")
         self._given = Served(KeyPair(cert, key), ca[0] if ca else b"")
