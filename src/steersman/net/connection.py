@@ -12,6 +12,7 @@ from typing import Any
 
 from .context import ServerContext, log
 from .http import Request, Response, StreamResponse
+from .messages import MessageStream
 from .reader import BODY, DONE, HEAD, WAITING, RequestReader
 from .stream import ChunkedStream
 from .wire import BLOCK, CHUNKED, CLOSE, CONTINUE, HTTP_10, KEEP_ALIVE, blocks, encode_answer, has_body
@@ -74,6 +75,9 @@ class Connection(RequestReader, asyncio.Protocol):
             self._next()
 
     def data_received(self, data: bytes) -> None:
+        if type(self._stream) is MessageStream:
+            self._stream.receive(data)
+            return
         self.feed(data)
         if self.queue:
             if not self._busy:
@@ -246,6 +250,9 @@ class Connection(RequestReader, asyncio.Protocol):
     # Streams.
 
     def _begin_stream(self, response: StreamResponse, mode: int, request: Request) -> None:
+        if response.messages is not None:
+            self._run(response, request, MessageStream(self, request, response.messages), CLOSE)
+            return
         if self.context.stopping or mode & HTTP_10:
             mode &= ~KEEP_ALIVE
         head = encode_answer(response.status, response.headers, self.context.date, mode, CHUNKED)
@@ -253,8 +260,11 @@ class Connection(RequestReader, asyncio.Protocol):
             self.write(head)
             self._answered(mode)
             return
+        self._run(response, request, ChunkedStream(self, head, framed=not mode & HTTP_10), mode)
+
+    def _run(self, response: StreamResponse, request: Request, stream: ChunkedStream, mode: int) -> None:
         self._busy = True
-        stream = self._stream = ChunkedStream(self, head, framed=not mode & HTTP_10)
+        self._stream = stream
         task = self.context.spawn(response.run(stream))
         task.add_done_callback(partial(self._stream_done, request, stream, mode))
 

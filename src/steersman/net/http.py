@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Protocol
 
@@ -84,13 +84,25 @@ def chunk(data: bytes) -> bytes:
     return b"%x\r\n%b\r\n" % (len(data), data)
 
 
+@dataclass(frozen=True, slots=True)
+class Messages:
+    """How what is written to a stream becomes messages: `split` tells them apart; they are text, or binary."""
+
+    split: Callable[[bytes], Iterable[bytes]]
+    text: bool
+
+
 @dataclass(slots=True)
 class StreamResponse:
-    """An answer of unknown length. `run` is awaited with the open stream; the answer ends when it returns."""
+    """An answer of unknown length. `run` is awaited with the open stream; the answer ends when it returns.
+
+    With `messages` it is sent over a WebSocket, for which the request must have asked; the headers are left out.
+    """
 
     status: int
     run: Callable[[Stream], Awaitable[None]]
     headers: Sequence[tuple[str, str]] = field(default_factory=tuple)
+    messages: Messages | None = None
 
 
 Handler = Callable[[Request], Awaitable[Response | StreamResponse]]

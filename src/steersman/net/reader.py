@@ -50,6 +50,7 @@ class RequestReader:
         "_body_size",
         "_feed_parser",
         "_mode",
+        "_offered",
         "_pairs",
         "_parser",
         "_parts",
@@ -88,6 +89,7 @@ class RequestReader:
         self._whole = False  # the read begins with a request
         self._new_parser()
         self._upgrade: list[tuple[bytes, bytes]] = []
+        self._offered = ""  # what the head would upgrade to that is parsed again without
         self._time = context.loop.time
         self._plain_pairs: list[tuple[bytes, bytes]] | None = None
         self._plain_headers: dict[str, str] = {}
@@ -134,11 +136,14 @@ class RequestReader:
     def _without_upgrade(self) -> bytes:
         """The head that asked for an upgrade, written anew without.
 
-        Nobody offers an upgrade, so it is ignored (RFC 9110 section 7.8). Some clients ask for h2c with each request,
-        also with a body; httptools leaves what follows such a head unparsed.
+        Some clients ask for h2c with each request, also with a body; httptools leaves what follows such a head
+        unparsed. An upgrade that is not offered is ignored (RFC 9110 section 7.8): the request keeps the header, and
+        who handles it decides.
         """
-        lines = [b"%b: %b\r\n" % pair for pair in self._upgrade if pair[0].lower() != b"upgrade"]
+        pairs = self._upgrade
+        lines = [b"%b: %b\r\n" % pair for pair in pairs if pair[0].lower() != b"upgrade"]
         self._upgrade = []
+        self._offered = next(decode_value(value) for name, value in pairs if name.lower() == b"upgrade")
         return b"%b %b HTTP/1.1\r\n%b\r\n" % (self._parser.get_method(), self._url, b"".join(lines))
 
     def _count(self, size: int) -> None:
@@ -204,6 +209,8 @@ class RequestReader:
                 self._mode = KEEP_ALIVE
             else:
                 headers = _headers(pairs)
+                if self._offered:
+                    headers["upgrade"], self._offered = self._offered, ""
                 self._mode = self._keep_alive(headers)
                 plain = self._mode == KEEP_ALIVE and _SPECIAL.isdisjoint(headers) and not self._exceeds(headers)
                 if plain and self._reading <= _MAX_REMEMBERED:

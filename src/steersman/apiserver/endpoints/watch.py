@@ -8,7 +8,7 @@ from __future__ import annotations
 import asyncio
 import random
 import time
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 
 from steersman.api import kinds
 from steersman.apimachinery.codec import json as codec
@@ -26,7 +26,8 @@ from steersman.apiserver.strategy import Object
 from steersman.apiserver.unreadable import Unreadable
 from steersman.apiserver.watchcache import Change, Entry, ResourceCache
 from steersman.apiserver.watching import Channel, ConvertingChannel, Frame, Render, Watcher, bookmark, event_of, frame
-from steersman.net.http import Stream, StreamResponse
+from steersman.net import messages
+from steersman.net.http import Messages, Stream, StreamResponse
 
 MIN_TIMEOUT = 1800
 BOOKMARK_EVERY = 60.0
@@ -41,13 +42,31 @@ async def watch(core: Core, scope: ResourceScope, x: Exchange) -> Answer:
     if "Table" in choice.transform:
         transform.check_level(x.info)
     after = rest.parse_option(options.resource_version)
+    upgraded = messages.are_wanted(x.request.headers)
+    if upgraded and (refused := messages.refusal(x.request.headers)):
+        return refused
     session = _Session(core, scope, x, choice, options, selection, after)
     if after and not session.initial and after < scope.cache.floor:
         await session.recall()
     await session.prepare()
     media = f"{PROTOBUF};stream=watch" if choice.media_type == PROTOBUF else choice.media_type
     headers = (("Cache-Control", "no-cache, private"), ("Content-Type", media))
+    if upgraded:
+        return StreamResponse(101, session.run, headers, _BINARY if choice.media_type == PROTOBUF else _TEXT)
     return StreamResponse(200, session.run, headers)
+
+
+def _frames(data: bytes) -> Iterator[bytes]:
+    """The events in a stream of protobuf, where each follows its length."""
+    at = 0
+    while at < len(data):
+        start = at + 4
+        at = start + int.from_bytes(data[at:start], "big")
+        yield data[start:at]
+
+
+_TEXT = Messages(lambda data: data.splitlines(keepends=True), text=True)
+_BINARY = Messages(_frames, text=False)
 
 
 class _Session:
