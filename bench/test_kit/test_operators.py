@@ -109,27 +109,29 @@ async def test_a_webhook(apiserver: ApiServer, turn: int) -> None:
 
 @TURNS
 async def test_a_change_of_leaders(apiserver: ApiServer, turn: int) -> None:
-    led: list[int] = []
+    led: list[str] = []
 
     async def lead(leadership: st.Leadership) -> None:
-        led.append(leadership.fencing_token)
+        led.append(leadership.identity)
         await asyncio.Event().wait()
 
     async with apiserver.client() as client, apiserver.client() as other:
-        first = asyncio.create_task(st.LeaderElector(client, st.LeaseLock("default", "lock")).run(lead))
-        second = asyncio.create_task(st.LeaderElector(other, st.LeaseLock("default", "lock")).run(lead))
+        lock = st.LeaseLock("default", "lock")
+        tasks = {
+            name: asyncio.create_task(st.LeaderElector(each, lock, identity=name).run(lead))
+            for name, each in (("a", client), ("b", other))
+        }
 
-        async def has_led(times: int) -> None:
-            assert len(led) == times
+        async def first() -> str:
+            return led[0]
 
-        await eventually_async(lambda: has_led(1))
-        (first if led == [0] else second).cancel()
+        tasks.pop(await eventually_async(first)).cancel()
+        [(left, task)] = tasks.items()
 
         async def check() -> None:
             await advance(5)
-            await has_led(2)
+            assert led[1:] == [left]
 
         await eventually_async(check, timeout=600)
-        for task in (first, second):
-            task.cancel()
-        await asyncio.wait([first, second])
+        task.cancel()
+        await asyncio.wait([task])
