@@ -11,5 +11,5 @@ PYTHON = {
 GO = ["define", "conflicts", "status", "patches", "apply", "pages", "watches", "lease", "webhooks"]
 """What the programs with controller-runtime do, in the names of the others."""
 NODE = [*_COMMON, "apply", "pages", "compact", "watches", "lease"]
-JAVA = {"kubernetes-client": [*_COMMON, "apply", "pages", "compact", "watches", "lease"]}
+JAVA = [*_COMMON, "apply", "pages", "compact", "watches", "lease"]
 RUST = [*_COMMON, "apply", "pages", "compact", "watches", "lease"]

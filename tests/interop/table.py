@@ -34,7 +34,7 @@ def text() -> str:
     rows = [["", *COLUMNS.values()], ["---"] + [":-:"] * len(COLUMNS)]
     rows += [
         [f"{name} {version}", *("yes" if column in done else "" for column in COLUMNS)]
-        for name, version, done in (*_python(), *_go(), *_node(), *_rust())
+        for name, version, done in (*_python(), *_go(), *_node(), *_rust(), *_java())
     ]
     table = "\n".join(f"| {' | '.join(row)} |" for row in rows)
     return f"{HEAD}{table}\n\n{_more()}"
@@ -58,6 +58,12 @@ def _node() -> list[tuple[str, str, list[str]]]:
 def _rust() -> list[tuple[str, str, list[str]]]:
     [version] = re.findall(r'^kube = .*version = "=(\S+)"', (HERE / "rust/Cargo.toml").read_text(), re.M)
     return [("kube", version, steps.RUST)]
+
+
+def _java() -> list[tuple[str, str, list[str]]]:
+    pom = (HERE / "java/pom.xml").read_text()
+    [version] = re.findall(r"<artifactId>kubernetes-client</artifactId>\s*<version>(\S+)</version>", pom)
+    return [("fabric8 kubernetes-client", version, steps.JAVA)]
 
 
 def _more() -> str:
