@@ -129,6 +129,12 @@ async def test_client_certificates_from_files_are_read_again(tmp_path: Path) -> 
     assert second.certificate == b"two"
     now[0] = 122.0
     assert await files.certificate() is second
+    assert not await files.refused(None, second)
+    write(certificate, "three")
+    assert [await files.refused(None, second) for _ in range(2)] == [True, True]
+    third = await files.certificate()
+    assert third is not None
+    assert third.certificate == b"three"
 
 
 async def test_a_token_file_is_read_again_every_minute_and_after_a_refusal(tmp_path: Path) -> None:

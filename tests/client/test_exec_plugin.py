@@ -102,8 +102,19 @@ async def test_a_client_certificate(plugin: Plugin) -> None:
     assert pair is not None
     assert (pair.certificate, pair.key) == (b"CERT", b"KEY")
     assert await credentials.authorization() is None
-    await credentials.refused(None)
+    assert not await credentials.refused(None, pair)
     assert await credentials.certificate() is pair
+    assert plugin.runs == 2
+
+
+async def test_a_refused_certificate_is_fetched_again_once_for_all_who_showed_it(plugin: Plugin) -> None:
+    credentials = plugin.make({"clientCertificateData": "COUNT", "clientKeyData": "KEY"})
+    used = await credentials.certificate()
+    assert await asyncio.gather(*[credentials.refused(None, used) for _ in range(20)]) == [True] * 20
+    fresh = await credentials.certificate()
+    assert fresh is not None
+    assert fresh.certificate == b"2"
+    assert plugin.runs == 2
 
 
 @pytest.mark.parametrize(

@@ -130,6 +130,7 @@ class RestClient:
         retries, renewed, reconnected = 0, False, False
         while True:
             authorization = await self._credentials.authorization()
+            certificate = await self._credentials.certificate()
             headers = [*self._fixed, *([("Authorization", authorization)] if authorization else [])]
             try:
                 response = await send(headers)
@@ -142,7 +143,8 @@ class RestClient:
                 reconnected = True
                 continue
             self._warnings.read(response.headers)
-            if response.status == 401 and not renewed and await self._credentials.refused(authorization):
+            unauthorized = response.status == 401 and not renewed
+            if unauthorized and await self._credentials.refused(authorization, certificate):
                 self._sent(method, "401", True)
                 renewed = True
                 continue

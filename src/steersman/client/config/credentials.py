@@ -37,8 +37,11 @@ class Credentials(Protocol):
         """The client certificate to use for new connections."""
         ...
 
-    async def refused(self, authorization: str | None) -> bool:
-        """The server answered 401 to `authorization`: get new credentials; False when there are none to be had."""
+    async def refused(self, authorization: str | None, certificate: Certificate | None = None) -> bool:
+        """The server answered 401 to `authorization`, on a connection that showed `certificate`: get new credentials.
+
+        False when there are none to be had; True also when another request has got them already.
+        """
         ...
 
 
@@ -51,7 +54,7 @@ class Anonymous:
     async def certificate(self) -> Certificate | None:
         return None
 
-    async def refused(self, authorization: str | None) -> bool:
+    async def refused(self, authorization: str | None, certificate: Certificate | None = None) -> bool:
         return False
 
 
@@ -94,7 +97,7 @@ class TokenFile(Anonymous):
             self._read()
         return f"Bearer {self._token}"
 
-    async def refused(self, authorization: str | None) -> bool:
+    async def refused(self, authorization: str | None, certificate: Certificate | None = None) -> bool:
         if authorization == f"Bearer {self._token}":
             self._read()
         return authorization != f"Bearer {self._token}"
@@ -113,7 +116,7 @@ class TokenFile(Anonymous):
 
 
 class CertificateFiles(Anonymous):
-    """A client certificate in files that somebody else renews: read again when they change, looked at once a minute."""
+    """A client certificate in files that somebody else renews: looked at once a minute, and at once after a 401."""
 
     def __init__(self, certificate: Path, key: Path, clock: Callable[[], float] = time.monotonic) -> None:
         self._paths = (certificate, key)
@@ -123,17 +126,25 @@ class CertificateFiles(Anonymous):
 
     async def certificate(self) -> Certificate | None:
         if self._pair is None or self._clock() - self._read_at >= CERTIFICATE_PERIOD:
-            try:
-                fresh = Certificate(self._paths[0].read_bytes(), self._paths[1].read_bytes())
-            except OSError as error:
-                if self._pair is None:
-                    message = f"cannot read the client certificate {error.filename}: {error.strerror}"
-                    raise CredentialsError(message) from error
-            else:
-                # The same object for the same bytes: connections are made anew only when the pair really changed.
-                self._pair = self._pair if self._pair == fresh else fresh
-            self._read_at = self._clock()
+            self._read()
         return self._pair
+
+    async def refused(self, authorization: str | None, certificate: Certificate | None = None) -> bool:
+        if certificate is self._pair:
+            self._read()
+        return certificate is not self._pair
+
+    def _read(self) -> None:
+        try:
+            fresh = Certificate(self._paths[0].read_bytes(), self._paths[1].read_bytes())
+        except OSError as error:
+            if self._pair is None:
+                message = f"cannot read the client certificate {error.filename}: {error.strerror}"
+                raise CredentialsError(message) from error
+        else:
+            # The same object for the same bytes: connections are made anew only when the pair really changed.
+            self._pair = self._pair if self._pair == fresh else fresh
+        self._read_at = self._clock()
 
 
 class Combined:
@@ -149,5 +160,6 @@ class Combined:
     async def certificate(self) -> Certificate | None:
         return await self._certificate.certificate()
 
-    async def refused(self, authorization: str | None) -> bool:
-        return await self._header.refused(authorization)
+    async def refused(self, authorization: str | None, certificate: Certificate | None = None) -> bool:
+        renewed = await self._header.refused(authorization, certificate)
+        return await self._certificate.refused(authorization, certificate) or renewed

@@ -60,10 +60,11 @@ class ExecCredentials:
         await self._ensure()
         return self._certificate
 
-    async def refused(self, authorization: str | None) -> bool:
+    async def refused(self, authorization: str | None, certificate: Certificate | None = None) -> bool:
         async with self._lock:
             # Another request that was refused at the same time may have run the plugin already.
-            if self._loaded and authorization == self._authorization:
+            used = (authorization, certificate)
+            if self._loaded and used == (self._authorization, self._certificate):
                 before = (self._authorization, self._certificate)
                 await self._run()
                 return (self._authorization, self._certificate) != before
