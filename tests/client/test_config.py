@@ -11,6 +11,7 @@ import yaml
 from steersman.client.config import Config, ConfigError, Impersonation, in_cluster, load
 from steersman.client.config.credentials import CertificateFiles, Combined, TokenFile
 from steersman.client.config.exec_plugin import ExecCredentials
+from steersman.net.pki import create_ca, create_client_certificate
 
 
 def document(cluster: dict[str, Any] | None = None, user: dict[str, Any] | None = None, **more: Any) -> dict[str, Any]:
@@ -115,26 +116,44 @@ async def test_paths_are_relative_to_the_file_that_names_them(tmp_path: Path) ->
 
 
 async def test_client_certificates_from_files_are_read_again(tmp_path: Path) -> None:
-    certificate, key = write(tmp_path / "tls.crt", "one"), write(tmp_path / "tls.key", "k")
+    authority = create_ca("clients")
+    pairs = [create_client_certificate(authority, "somebody") for _ in range(4)]
+    certificate, key = tmp_path / "tls.crt", tmp_path / "tls.key"
+
+    def put(number: int, *paths: Path) -> None:
+        for path, content in ((certificate, pairs[number].cert), (key, pairs[number].key)):
+            if not paths or path in paths:
+                path.write_bytes(content)
+
+    put(0)
     config = load(kubeconfig=document(user={"client-certificate": str(certificate), "client-key": str(key)}))
     assert isinstance(config.credentials, CertificateFiles)
     now = [0.0]
     files = CertificateFiles(certificate, key, lambda: now[0])
+
+    async def shown() -> int:
+        pair = await files.certificate()
+        assert pair is not None
+        return [each.cert for each in pairs].index(pair.certificate)
+
     first = await files.certificate()
-    write(certificate, "two")
+    put(1)
     assert await files.certificate() is first
     now[0] = 61.0
+    assert await shown() == 1
     second = await files.certificate()
-    assert second is not None
-    assert second.certificate == b"two"
     now[0] = 122.0
     assert await files.certificate() is second
     assert not await files.refused(None, second)
-    write(certificate, "three")
+    put(2)
     assert [await files.refused(None, second) for _ in range(2)] == [True, True]
-    third = await files.certificate()
-    assert third is not None
-    assert third.certificate == b"three"
+    assert await shown() == 2
+    put(3, certificate)  # its key comes later
+    now[0] = 183.0
+    assert await shown() == 2
+    put(3, key)
+    now[0] = 184.0
+    assert await shown() == 3
 
 
 async def test_a_token_file_is_read_again_every_minute_and_after_a_refusal(tmp_path: Path) -> None:

@@ -32,6 +32,15 @@ def ssl_context(tls: Tls, certificate: Certificate | None = None) -> ssl.SSLCont
     return context
 
 
+def goes_together(certificate: Certificate) -> bool:
+    """Whether a certificate and a key can be shown."""
+    try:
+        _load_pair(ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT), certificate)
+    except ConfigError:
+        return False
+    return True
+
+
 def _load_pair(context: ssl.SSLContext, certificate: Certificate) -> None:
     """The ssl module reads a pair from files only: they live, readable by us alone, for the time of the call."""
     handle, path = tempfile.mkstemp(prefix="steersman-", suffix=".pem")

@@ -116,7 +116,10 @@ class TokenFile(Anonymous):
 
 
 class CertificateFiles(Anonymous):
-    """A client certificate in files that somebody else renews: looked at once a minute, and at once after a 401."""
+    """A client certificate in files that somebody else renews: looked at once a minute, and at once after a 401.
+
+    While only one of the files is new, the pair before stays in use.
+    """
 
     def __init__(self, certificate: Path, key: Path, clock: Callable[[], float] = time.monotonic) -> None:
         self._paths = (certificate, key)
@@ -135,16 +138,22 @@ class CertificateFiles(Anonymous):
         return certificate is not self._pair
 
     def _read(self) -> None:
+        from steersman.client.tls import goes_together  # which needs this module
+
+        self._read_at = self._clock()
         try:
             fresh = Certificate(self._paths[0].read_bytes(), self._paths[1].read_bytes())
         except OSError as error:
             if self._pair is None:
                 message = f"cannot read the client certificate {error.filename}: {error.strerror}"
                 raise CredentialsError(message) from error
+            return
+        if fresh == self._pair:
+            return  # the same object for the same bytes: connections are made anew only when the pair really changed
+        if self._pair is None or goes_together(fresh):
+            self._pair = fresh
         else:
-            # The same object for the same bytes: connections are made anew only when the pair really changed.
-            self._pair = self._pair if self._pair == fresh else fresh
-        self._read_at = self._clock()
+            self._read_at += 1 - CERTIFICATE_PERIOD  # the other file comes soon
 
 
 class Combined:
