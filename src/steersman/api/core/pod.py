@@ -16,6 +16,7 @@ from steersman.api.core.affinity import tolerations_errors
 from steersman.api.core.pod_row import pod_row
 from steersman.api.core.pod_spec import pod_spec_errors
 from steersman.api.core.pod_warnings import name_warnings, pod_warnings
+from steersman.api.core.profile_annotations import annotation_changes, annotation_errors, mismatches
 from steersman.api.core.profiles import adopt, adoption_warnings
 from steersman.api.strategy import Object, Strategy, restore
 from steersman.apimachinery import field_errors as fe
@@ -59,11 +60,12 @@ class PodStrategy(BuiltinStrategy):
         if spec.get("nodeName") and spec.get("schedulingGates"):
             text = "cannot be set until all schedulingGates have been cleared"
             errors.append(fe.forbidden("spec.nodeName", text))
-        return errors
+        return errors + mismatches(obj["metadata"].get("annotations") or {}, spec, "spec")
 
     def validate_update(self, new: Object, old: Object) -> list[FieldError]:
         spec, before = new.get("spec") or {}, old.get("spec") or {}
         errors = [*self.validate_meta_update(new, old), *self.validate_meta(new), *_spec_errors(new)]
+        errors += annotation_changes(new, old)
         errors += _ephemeral_unchanged(spec, before)
         for key in ("containers", "initContainers"):
             if len(spec.get(key) or ()) != len(before.get(key) or ()):
@@ -111,7 +113,7 @@ class PodStatusStrategy(StatusStrategy):
             new["status"] = {**status, "qosClass": before["qosClass"]}
 
     def validate_update(self, new: Object, old: Object) -> list[FieldError]:
-        errors = super().validate_update(new, old)
+        errors = super().validate_update(new, old) + annotation_changes(new, old)
         status, before = new.get("status") or {}, old.get("status") or {}
         for index, condition in enumerate(status.get("conditions") or ()):
             kind = condition.get("type") or ""
@@ -137,10 +139,10 @@ class EphemeralContainersStrategy(Strategy):
         self.main.default(obj)
 
     def prepare_for_update(self, new: Object, old: Object) -> None:
-        added = (new.get("spec") or {}).get("ephemeralContainers")
         spec = dict(old.get("spec") or {})
-        if added:
-            spec["ephemeralContainers"] = added
+        restore(spec, new.get("spec") or {}, "ephemeralContainers")
+        for key in ("deletionTimestamp", "labels", "annotations", "finalizers", "ownerReferences"):
+            restore(new["metadata"], old["metadata"], key)
         changed = spec != old.get("spec")
         new["spec"] = spec
         restore(new, old, "status")
@@ -148,7 +150,7 @@ class EphemeralContainersStrategy(Strategy):
             new["metadata"]["generation"] = (old["metadata"].get("generation") or 0) + 1
 
     def validate_update(self, new: Object, old: Object) -> list[FieldError]:
-        errors = [*self.main.validate_meta_update(new, old), *_spec_errors(new)]
+        errors = [*self.main.validate_meta_update(new, old), *_spec_errors(new), *annotation_changes(new, old)]
         current = {item.get("name"): item for item in new["spec"].get("ephemeralContainers") or ()}
         for container in (old.get("spec") or {}).get("ephemeralContainers") or ():
             name = container.get("name")
@@ -224,7 +226,8 @@ def _compute(resources: Mapping[str, str]) -> dict[str, quantity.Quantity]:
 
 def _spec_errors(pod: Object) -> list[FieldError]:
     spec = pod.get("spec") or {}
-    errors = pod_spec_errors(spec, "spec", pod_name=pod["metadata"].get("name") or "", is_pod=True)
+    errors = annotation_errors(pod["metadata"].get("annotations") or {}, spec, "metadata.annotations")
+    errors += pod_spec_errors(spec, "spec", pod_name=pod["metadata"].get("name") or "", is_pod=True)
     if not spec.get("serviceAccountName"):
         text = "must not be specified when serviceAccountName is not set"
         for index, volume in enumerate(spec.get("volumes") or ()):

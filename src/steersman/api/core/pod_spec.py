@@ -17,6 +17,8 @@ from steersman.api.core.containers import (
     containers_errors,
     init_containers_errors,
 )
+from steersman.api.core.pod_host import host_process_errors, host_users_errors, system_errors
+from steersman.api.core.profile_annotations import annotation_errors, mismatches
 from steersman.api.core.resources import requirement_errors
 from steersman.api.core.security import pod_security_errors
 from steersman.api.core.volumes import volumes_errors
@@ -38,7 +40,9 @@ def template_errors(template: Object, place: str) -> list[FieldError]:
     meta, spec = template.get("metadata") or {}, template.get("spec") or {}
     errors = validate_labels(meta.get("labels") or {}, f"{place}.labels")
     errors += validate_annotations(meta.get("annotations") or {}, f"{place}.annotations")
+    errors += annotation_errors(meta.get("annotations") or {}, spec, f"{place}.annotations")
     errors += pod_spec_errors(spec, f"{place}.spec")
+    errors += mismatches(meta.get("annotations") or {}, spec, f"{place}.spec")
     if spec.get("ephemeralContainers"):
         text = "ephemeral containers not allowed in pod template"
         errors.append(fe.forbidden(f"{place}.spec.ephemeralContainers", text))
@@ -76,6 +80,7 @@ def pod_spec_errors(spec: Object, place: str, *, pod_name: str = "", is_pod: boo
     errors += _dns_errors(spec, f"{place}.dnsConfig")
     errors += _gates_errors(spec, place)
     errors += spread_errors(spec.get("topologySpreadConstraints") or (), f"{place}.topologySpreadConstraints")
+    errors += host_process_errors(spec, place) + host_users_errors(spec, place)
     errors += _hostname_errors(spec, f"{place}.hostnameOverride")
     return errors + _names_errors(spec, place) + _last_errors(spec, place) + _file_errors(spec, place)
 
@@ -250,7 +255,7 @@ def _last_errors(spec: Object, place: str) -> list[FieldError]:
     if spec.get("os") is not None:
         known, name = ("linux", "windows"), spec["os"].get("name")
         errors += checks.supported(name, known, f"{place}.os") if name else [fe.required(f"{place}.os.name")]
-    return errors
+    return errors + system_errors(spec, place)
 
 
 def _aliases_errors(aliases: Sequence[Object], place: str) -> list[FieldError]:

@@ -11,7 +11,7 @@ from typing import Any
 from steersman._util.gotext import quote
 from steersman.api.address_warnings import ip_warnings
 from steersman.api.core.path_warnings import overlap_warnings
-from steersman.api.core.profiles import APP_ARMOR, DEPRECATED, app_armor_of
+from steersman.api.core.profiles import APP_ARMOR, DEPRECATED, SECCOMP, SECCOMP_POD, app_armor_of
 from steersman.api.node_labels import deprecation, term_warnings
 from steersman.apimachinery import names, quantity
 
@@ -24,8 +24,6 @@ _ANNOTATIONS = {
     "security.alpha.kubernetes.io/unsafe-sysctls": 'non-functional in v1.11+; use the "sysctls" field instead',
 }
 _SECCOMP = 'non-functional in v1.27+; use the "seccompProfile" field instead'
-_POD_SECCOMP = "seccomp.security.alpha.kubernetes.io/pod"
-_CONTAINER_SECCOMP = "container.seccomp.security.alpha.kubernetes.io/"
 _VOLUMES = {
     "photonPersistentDisk": "deprecated in v1.11, non-functional in v1.16+",
     "gitRepo": "deprecated in v1.11, and disabled by default in v1.33+",
@@ -91,8 +89,8 @@ def _warnings(pod: Object, place: str, *, is_template: bool) -> list[str]:
     found += _pull_secrets(spec.get("imagePullSecrets") or (), f"{here}.imagePullSecrets")
     found += _fractions(spec.get("overhead"), f"{here}.overhead", _WHOLE_BYTES)
     context = spec.get("securityContext") or {}
-    if context.get("seccompProfile") is None and _POD_SECCOMP in annotations:
-        found.append(f"{there}[{_POD_SECCOMP}]: {_SECCOMP}")
+    if context.get("seccompProfile") is None and SECCOMP_POD in annotations:
+        found.append(f"{there}[{SECCOMP_POD}]: {_SECCOMP}")
     for container, path in _containers(spec, here):
         found += _profile_annotations(container, annotations, there, context if is_template else None)
         resources = container.get("resources") or {}
@@ -183,7 +181,7 @@ def _profile_annotations(container: Object, annotations: Object, place: str, pod
     """Of profiles in annotations that a field names now; `pod` is the security context of a template's pods."""
     context, name = container.get("securityContext") or {}, container.get("name") or ""
     found = []
-    key = f"{_CONTAINER_SECCOMP}{name}"
+    key = f"{SECCOMP}{name}"
     if context.get("seccompProfile") is None and key in annotations:
         found.append(f"{place}[{key}]: {_SECCOMP}")
     key = f"{APP_ARMOR}{name}"

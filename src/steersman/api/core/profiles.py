@@ -1,4 +1,4 @@
-"""AppArmor profiles in annotations, which were fields before there were fields.
+"""Profiles of AppArmor and seccomp in annotations, where they stood before there were fields.
 
 Source: kubernetes `pkg/registry/core/pod/strategy.go` (applyAppArmorVersionSkew), `pkg/api/pod/util.go`
 (ApparmorFieldForAnnotation), KEP-24.
@@ -11,7 +11,9 @@ from typing import Any
 
 Object = dict[str, Any]
 APP_ARMOR = "container.apparmor.security.beta.kubernetes.io/"
-"""The annotation's key, but for the name of the container."""
+SECCOMP = "container.seccomp.security.alpha.kubernetes.io/"
+"""The annotations' keys, but for the name of the container."""
+SECCOMP_POD = "seccomp.security.alpha.kubernetes.io/pod"
 DEPRECATED = 'deprecated since v1.30; use the "appArmorProfile" field instead'
 _LONGEST = 4095
 

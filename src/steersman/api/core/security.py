@@ -38,6 +38,12 @@ _FIELDS: tuple[str, ...] = (
     "seccompProfile",
     "appArmorProfile",
 )
+_STRUCTS = {
+    "seLinuxOptions": ("user", "role", "type", "level"),
+    "windowsOptions": ("gmsaCredentialSpecName", "gmsaCredentialSpec", "runAsUserName", "hostProcess"),
+    "seccompProfile": ("type", "localhostProfile"),
+    "appArmorProfile": ("type", "localhostProfile"),
+}
 _sysctl = re2.compile(_SYSCTL)
 
 
@@ -89,8 +95,20 @@ def _internal(context: Object) -> fe.Struct:
     capabilities = context.get("capabilities")
     if capabilities is not None:
         capabilities = fe.Struct(Add=capabilities.get("add"), Drop=capabilities.get("drop"))
-    names = {key: key[0].upper() + key[1:] for key in _FIELDS} | {"seLinuxOptions": "SELinuxOptions"}
-    return fe.Struct(Capabilities=capabilities, **{names[key]: context.get(key) for key in _FIELDS})
+    names = {key: _upper(key) for key in _FIELDS} | {"seLinuxOptions": "SELinuxOptions"}
+    return fe.Struct(Capabilities=capabilities, **{names[key]: _quoted(key, context.get(key)) for key in _FIELDS})
+
+
+def _quoted(key: str, value: Any) -> Any:
+    """A field of a security context as errors quote it."""
+    if value is None or key not in _STRUCTS:
+        return value
+    absent = "" if key == "seLinuxOptions" else None
+    return fe.Struct({_upper(name): value.get(name, absent) for name in _STRUCTS[key]})
+
+
+def _upper(name: str) -> str:
+    return "GMSA" + name[4:] if name.startswith("gmsa") else name[0].upper() + name[1:]
 
 
 def _ids_errors(context: Object, keys: Sequence[str], place: str) -> list[FieldError]:
