@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import io
+import sys
 from pathlib import Path
 from typing import Any
 
@@ -15,7 +16,9 @@ from steersman.runtime.operator_file import load_module
 
 
 def run(capsys: pytest.CaptureFixture[str], *arguments: str | Path) -> tuple[int, str, str]:
-    """The exit status, stdout and stderr."""
+    """The exit status, stdout and stderr, as of a new process: no operator was loaded, and changed, before."""
+    for operator in (HOOKED, OPERATOR):
+        sys.modules.pop(operator.stem, None)
     try:
         status = cli.main(["generate", *map(str, arguments)])
     except SystemExit as ended:
