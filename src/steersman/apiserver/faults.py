@@ -26,11 +26,11 @@ from steersman.apimachinery.errors import (
 )
 from steersman.apimachinery.request_info import RequestInfo
 from steersman.apiserver.exchange import Answer, Exchange
+from steersman.apiserver.rest import OPTIMISTIC_LOCK
 from steersman.net.http import Stream, StreamResponse
 
 WatchFault = Literal["drop", "end", "expire", "silence"]
 Moment = Literal["before", "after"]
-STALE = "the object has been modified; please apply your changes to the latest version and try again"
 _SOON = 0.005
 _STATUSES: Mapping[int, Callable[[str], ApiError]] = {
     410: Expired,
@@ -219,7 +219,7 @@ def _resource(info: RequestInfo) -> str:
 
 def _refusal(fault: Fault, info: RequestInfo) -> ApiError:
     if fault.status == 409:
-        return conflict(info.group, info.resource, info.name, STALE)
+        return conflict(info.group, info.resource, info.name, OPTIMISTIC_LOCK)
     error = _STATUSES[fault.status]("a fault was planned here")
     if fault.retry_after:
         error.details = {**(error.details or {}), "retryAfterSeconds": fault.retry_after}

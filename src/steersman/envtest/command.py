@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import argparse
-import os
 import platform
 import shlex
 import sys
@@ -12,6 +11,7 @@ from pathlib import Path
 from steersman.apiserver.endpoints.health import KUBERNETES
 from steersman.envtest.__main__ import PROGRAMS
 from steersman.envtest.flags import known_flags
+from steersman.net.pki import write_atomically
 
 _MACHINES = {"x86_64": "amd64", "AMD64": "amd64", "aarch64": "arm64"}
 _SCRIPT = """#!/bin/sh
@@ -58,7 +58,7 @@ def run(options: argparse.Namespace) -> int:
     try:
         directory.mkdir(parents=True, exist_ok=True)
         for program in PROGRAMS:
-            _write(directory / program, _script(program))
+            write_atomically(directory / program, _script(program).encode(), 0o755)
     except OSError as error:
         print(f"steersman envtest-assets: {error.filename}: {error.strerror}", file=sys.stderr)
         return 1
@@ -72,11 +72,3 @@ def _script(program: str) -> str:
         flags = "\n".join(f"  --{name}" for name in sorted(known_flags(program).names))
         tells = _HELP.format(program=program, flags=flags)
     return _SCRIPT.format(python=shlex.quote(sys.executable), program=program, help=tells)
-
-
-def _write(path: Path, text: str) -> None:
-    """Replace a program, even one that runs."""
-    new = path.with_name(f".{path.name}.new")
-    new.write_text(text)
-    new.chmod(0o755)
-    os.replace(new, path)
