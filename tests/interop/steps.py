@@ -11,5 +11,8 @@ PYTHON = {
 GO = ["define", "conflicts", "status", "patches", "apply", "pages", "watches", "lease", "webhooks"]
 """What the programs with controller-runtime do, in the names of the others."""
 NODE = [*_COMMON, "apply", "pages", "compact", "watches", "lease"]
-JAVA = [*_COMMON, "apply", "pages", "compact", "watches", "lease"]
+JAVA = {
+    "WithFabric8": [*_COMMON, "apply", "pages", "compact", "watches", "lease"],
+    "WithClientJava": [*_COMMON, "apply", "pages", "compact", "watches", "lease"],
+}
 RUST = [*_COMMON, "apply", "pages", "compact", "watches", "lease"]

@@ -62,8 +62,12 @@ def _rust() -> list[tuple[str, str, list[str]]]:
 
 def _java() -> list[tuple[str, str, list[str]]]:
     pom = (HERE / "java/pom.xml").read_text()
-    [version] = re.findall(r"<artifactId>kubernetes-client</artifactId>\s*<version>(\S+)</version>", pom)
-    return [("fabric8 kubernetes-client", version, steps.JAVA)]
+    versions = dict(re.findall(r"<artifactId>(\S+)</artifactId>\s*<version>(\S+)</version>", pom))
+    fabric8, official = versions["kubernetes-client"], versions["client-java"]
+    return [
+        ("fabric8 kubernetes-client", fabric8, steps.JAVA["WithFabric8"]),
+        ("io.kubernetes client-java", official, steps.JAVA["WithClientJava"]),
+    ]
 
 
 def _more() -> str:

@@ -1,4 +1,4 @@
-"""fabric8's client for Java, unmodified, in a program that does with it what its users do."""
+"""Clients for Java, unmodified, each in a program that does with it what its users do."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ PROGRAMS = HERE / "java"
 
 @pytest.fixture(scope="module")
 def jars() -> Path:
-    """A directory with the client's jars."""
+    """A directory with the clients' jars."""
     for tool in ("java", "javac", "mvn"):
         if shutil.which(tool) is None:
             pytest.skip(f"no {tool}")
@@ -28,12 +28,13 @@ async def _make(directory: Path) -> None:
     fetch = ("mvn", "-q", "-B", "-f", str(PROGRAMS / "pom.xml"), "dependency:copy-dependencies")
     code, out = await run(*fetch, f"-DoutputDirectory={directory}", cwd=directory)
     if code:
-        pytest.skip(f"the client cannot be had: {out.strip().splitlines()[0]}")
+        pytest.skip(f"the clients cannot be had: {out.strip().splitlines()[0]}")
 
 
 @pytest.mark.timeout(900)
-async def test_a_client(jars: Path, certificates: ServerFiles, tmp_path: Path) -> None:
+@pytest.mark.parametrize("program", JAVA)
+async def test_a_client(program: str, jars: Path, certificates: ServerFiles, tmp_path: Path) -> None:
     # The program is compiled as it is started. It is short: thorough compilation costs more than it saves.
-    java = ["java", "-XX:TieredStopAtLevel=1", "-cp", f"{jars}/*", PROGRAMS / "WithFabric8.java"]
+    java = ["java", "-XX:TieredStopAtLevel=1", "-cp", f"{jars}/*", PROGRAMS / f"{program}.java"]
     code, said, errors = await steps_done(java, certificates, tmp_path)
-    assert (code, said) == (0, JAVA), errors
+    assert (code, said) == (0, JAVA[program]), errors
