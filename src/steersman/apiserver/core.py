@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import asyncio
-import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING
 
+from steersman._util import clock
 from steersman.apimachinery.apply.managers import Writer
 from steersman.apimachinery.apply.names import manager_name
 from steersman.apimachinery.options import options_object
@@ -63,7 +63,7 @@ class Core:
 
     def now(self) -> str:
         """The current time as objects carry it: RFC 3339, UTC, in seconds."""
-        second = int(time.time())
+        second = int(clock.now())
         if second != self._second:
             self._second = second
             self._text = datetime.fromtimestamp(second, UTC).strftime("%Y-%m-%dT%H:%M:%SZ")

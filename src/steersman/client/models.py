@@ -15,6 +15,7 @@ import orjson
 from pydantic import BaseModel, ConfigDict, Field, PlainSerializer, PrivateAttr, ValidationError, model_validator
 from pydantic.alias_generators import to_camel
 
+from steersman._util.clock import utc_now
 from steersman.client.declared import Column, Declaration, Rule, Scale
 from steersman.client.errors import DecodeError
 from steersman.client.resources import Resource
@@ -112,7 +113,7 @@ class Condition(Model):
     status: str
     reason: str
     message: str = ""
-    last_transition_time: Time = Field(default_factory=lambda: datetime.now(UTC))
+    last_transition_time: Time = Field(default_factory=utc_now)
     observed_generation: int | None = None
 
 

@@ -7,14 +7,14 @@ from __future__ import annotations
 
 import asyncio
 from collections import deque
-from datetime import UTC, datetime
 from urllib.parse import quote
 
+from steersman._util import clock
 from steersman.apimachinery import times
 from steersman.apimachinery.errors import ApiError
 from steersman.apiserver.core import Core
 from steersman.apiserver.watchcache import Change
-from steersman.client.client import Client
+from steersman.client.rest import RestClient
 
 EVENT_TTL = 3600.0
 """Seconds."""
@@ -28,10 +28,10 @@ class EventExpiry:
 
     name = "event-ttl-controller"
 
-    def __init__(self, client: Client, core: Core, *, ttl: float = EVENT_TTL) -> None:
+    def __init__(self, rest: RestClient, core: Core, *, ttl: float = EVENT_TTL) -> None:
         scope = core.catalog.look_up("", "v1", "events")
         assert scope is not None
-        self._client = client
+        self._rest = rest
         self._cache = scope.cache
         self._ttl = ttl
         self._due: deque[tuple[float, str, int]] = deque()
@@ -71,14 +71,14 @@ class EventExpiry:
             body = {"preconditions": {"resourceVersion": str(revision)}}
             path = f"/api/v1/namespaces/{namespace}/events/{quote(name, safe='')}"
             try:
-                await self._client.rest.json("DELETE", path, body=body)
+                await self._rest.json("DELETE", path, body=body)
             except ApiError as error:
                 if error.code >= 500:
                     raise
 
     def _stored(self, now: float) -> list[tuple[float, str, int]]:
         """When the Events that are there already are due, in that order."""
-        today = datetime.now(UTC)
+        today = clock.utc_now()
         found = []
         for entry in self._cache.entries.values():
             event = entry.decode()

@@ -9,9 +9,9 @@ import asyncio
 import logging
 from collections import Counter
 from collections.abc import Iterable, Sequence
-from datetime import UTC, datetime
 from typing import Any
 
+from steersman._util import clock
 from steersman._util.tasks import end
 from steersman.apimachinery.errors import ApiError, Conflict, MethodNotAllowed, NotFound
 from steersman.apiserver.core import Core
@@ -114,7 +114,7 @@ class NamespaceController:
     async def _report(self, namespace: Object, remaining: list[ResourceScope], failures: Sequence[str]) -> None:
         """Say in the namespace's conditions what it waits for."""
         name = namespace["metadata"]["name"]
-        now = datetime.now(UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
+        now = clock.utc_now().strftime("%Y-%m-%dT%H:%M:%SZ")
         wanted = _conditions(name, remaining, failures)
         status = namespace.get("status") or {}
         present = {condition["type"]: condition for condition in status.get("conditions") or ()}

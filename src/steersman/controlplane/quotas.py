@@ -10,10 +10,10 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable
-from datetime import UTC, datetime
 from typing import Any
 from urllib.parse import quote
 
+from steersman._util import clock
 from steersman.api.core import resource_lists as lists
 from steersman.api.core.quota_check import count, total
 from steersman.api.core.quota_usage import Evaluator, evaluator
@@ -108,7 +108,7 @@ class QuotaController:
             return
         if change.new is not None:
             assert change.old is not None
-            if judge.counts_only or not judge.frees(change.new.decode(), change.old.decode(), datetime.now(UTC)):
+            if judge.counts_only or not judge.frees(change.new.decode(), change.old.decode(), clock.utc_now()):
                 return
         for key in self._quotas.select(namespace):
             quota = self._quotas.entries[key].decode()
@@ -149,7 +149,7 @@ class QuotaController:
     def _usage(self, quota: Object, namespace: str) -> ResourceList:
         """What a namespace uses of all that the quota limits, of the resources that are served."""
         found: ResourceList = {}
-        hard, now = (quota.get("spec") or {}).get("hard") or {}, datetime.now(UTC)
+        hard, now = (quota.get("spec") or {}).get("hard") or {}, clock.utc_now()
         for scope in self._counted(hard):
             judge = evaluator(scope.group, scope.resource)
             if judge is None or not judge.matching(hard):

@@ -11,9 +11,9 @@ import socket
 from collections import OrderedDict
 from collections.abc import Mapping
 from dataclasses import dataclass
-from datetime import UTC, datetime
 from typing import Any, Literal
 
+from steersman._util import clock
 from steersman._util.tasks import end
 from steersman.apimachinery.errors import NotFound
 from steersman.client.client import Client
@@ -152,8 +152,8 @@ def _reference(obj: KubernetesObject | Mapping[str, Any]) -> Object:
 
 
 def _micro_now() -> str:
-    return datetime.now(UTC).strftime("%Y-%m-%dT%H:%M:%S.%fZ")
+    return clock.utc_now().strftime("%Y-%m-%dT%H:%M:%S.%fZ")
 
 
 def _stamp() -> str:
-    return f"{int(datetime.now(UTC).timestamp() * 1e6):x}"
+    return f"{int(clock.utc_now().timestamp() * 1e6):x}"

@@ -9,9 +9,9 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Awaitable, Callable, Mapping, Sequence
-from datetime import UTC, datetime
 from typing import TYPE_CHECKING
 
+from steersman._util import clock
 from steersman._util.keylock import KeyLocks
 from steersman.apimachinery.errors import ApiError, Conflict, NotFound, forbidden, internal
 from steersman.apiserver.admission.chain import Attributes
@@ -57,7 +57,7 @@ class ResourceQuota:
         judge = evaluator(scope.group, scope.resource)
         if judge is None or not judge.handles(attributes.operation, attributes.subresource, new, attributes.old):
             return
-        write = Write(attributes.subresource, new, attributes.old, datetime.now(UTC))
+        write = Write(attributes.subresource, new, attributes.old, clock.utc_now())
         try:
             async with asyncio.timeout(_PATIENCE), self._locks.hold(namespace):
                 await self._charge(judge, write, attributes)

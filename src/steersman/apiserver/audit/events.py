@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import ipaddress
 import re
-import time
 from collections.abc import Mapping
 from datetime import UTC, datetime
 from http import HTTPStatus
@@ -15,6 +14,7 @@ from typing import Any
 
 import orjson
 
+from steersman._util import clock
 from steersman._util.gojson import syntax_error
 from steersman.api.kinds import protobuf_schema
 from steersman.apimachinery.codec import json as codec
@@ -55,7 +55,7 @@ class Record:
     def __init__(self, x: Exchange, user: UserInfo | None, verdict: Verdict) -> None:
         self.verdict = verdict
         self.audit_id = x.audit_id
-        self.received = time.time()
+        self.received = clock.now()
         self.annotations: dict[str, str] = {}
         self.impersonated: UserInfo | None = None
         self._constraint = ""
@@ -125,7 +125,7 @@ class Record:
 
     def event(self, x: Exchange, stage: str, answer: Answer | None = None) -> bytes:
         """An event, as one line of JSON without its end."""
-        now = self.received if stage == RECEIVED else time.time()
+        now = self.received if stage == RECEIVED else clock.now()
         parts: list[tuple[str, bytes]] = [
             ("kind", b'"Event"'),
             ("apiVersion", orjson.dumps(API_VERSION)),

@@ -9,13 +9,13 @@ import asyncio
 import contextlib
 import logging
 import math
-import time
 from collections.abc import Callable, Sequence
 from datetime import UTC, datetime
 
 import orjson
 import re2
 
+from steersman._util import clock
 from steersman._util.gotext import quote
 from steersman.apimachinery.errors import Unauthorized
 from steersman.apimachinery.go_values import json_kind
@@ -46,7 +46,7 @@ class Issuer:
     `now` gives seconds since the epoch.
     """
 
-    def __init__(self, settings: JwtSettings, caller: Caller, now: Callable[[], float] = time.time) -> None:
+    def __init__(self, settings: JwtSettings, caller: Caller, now: Callable[[], float] = clock.now) -> None:
         self.settings = settings
         self.ready = asyncio.Event()
         self.problem = f"oidc: authenticator for issuer {quote(settings.url)} is not initialized"

@@ -7,7 +7,6 @@ KEP-1205 (bound tokens).
 from __future__ import annotations
 
 import hashlib
-import time
 import uuid
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
@@ -15,6 +14,7 @@ from typing import TYPE_CHECKING, Any
 
 import orjson
 
+from steersman._util import clock
 from steersman._util.base64url import encode
 from steersman._util.gotext import quote
 from steersman.apimachinery import times
@@ -98,7 +98,7 @@ class Bound:
 class ServiceAccountTokens:
     """Makes tokens, and knows service accounts by them. `now` gives seconds since the epoch."""
 
-    def __init__(self, config: ServiceAccountConfig, find: Find, now: Callable[[], float] = time.time) -> None:
+    def __init__(self, config: ServiceAccountConfig, find: Find, now: Callable[[], float] = clock.now) -> None:
         self.config = config
         self.audiences = config.audiences or config.issuers
         self.find = find

@@ -9,11 +9,11 @@ from __future__ import annotations
 import hashlib
 import logging
 import secrets
-import time
 from collections import OrderedDict
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
+from steersman._util import clock
 from steersman.apimachinery.errors import Unauthorized
 from steersman.apiserver.authn.user import UserInfo
 from steersman.apiserver.webhooks.reviews import Reviewer, ReviewError
@@ -35,7 +35,7 @@ class WebhookTokens:
         reviewer: Reviewer,
         audiences: Sequence[str],
         kept_seconds: float = 120.0,
-        now: Callable[[], float] = time.monotonic,
+        now: Callable[[], float] = clock.steady,
     ) -> None:
         self._reviewer = reviewer
         self._audiences = tuple(audiences)

@@ -6,9 +6,9 @@ Source: apiserver `pkg/authentication/request/x509/x509.go` (CommonNameUserConve
 from __future__ import annotations
 
 import hashlib
-import time
 from collections.abc import Callable
 
+from steersman._util import clock
 from steersman.apimachinery.errors import Unauthorized
 from steersman.apiserver.authn.user import CREDENTIAL_ID, UserInfo
 from steersman.net.http import Request
@@ -24,7 +24,7 @@ class ClientCertificates:
     outlive its certificate. `now` gives seconds since the epoch.
     """
 
-    def __init__(self, now: Callable[[], float] = time.time) -> None:
+    def __init__(self, now: Callable[[], float] = clock.now) -> None:
         self._now = now
         self._known: dict[bytes, tuple[UserInfo | None, float]] = {}
 

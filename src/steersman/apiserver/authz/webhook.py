@@ -6,7 +6,6 @@ Source: apiserver `plugin/pkg/authorizer/webhook/webhook.go`.
 from __future__ import annotations
 
 import logging
-import time
 from collections import OrderedDict
 from collections.abc import Callable
 from functools import partial
@@ -14,6 +13,7 @@ from typing import Any
 
 import orjson
 
+from steersman._util import clock
 from steersman.api.authorization.match_conditions import matches
 from steersman.apiserver.authn.user import UserInfo
 from steersman.apiserver.authz.attributes import Attributes, Decision, Rules
@@ -33,7 +33,7 @@ class WebhookAuthorizer:
 
     reads_selectors = True
 
-    def __init__(self, reviewer: Reviewer, rules: WebhookRules, now: Callable[[], float] = time.monotonic) -> None:
+    def __init__(self, reviewer: Reviewer, rules: WebhookRules, now: Callable[[], float] = clock.steady) -> None:
         self._reviewer = reviewer
         self._rules = rules
         self._now = now

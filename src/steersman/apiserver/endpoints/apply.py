@@ -5,8 +5,7 @@ Source: apiserver `pkg/endpoints/handlers/patch.go` (applyPatcher), KEP-555.
 
 from __future__ import annotations
 
-import time
-
+from steersman._util import clock
 from steersman.apimachinery import field_errors as fe
 from steersman.apimachinery.apply.managers import APPLY
 from steersman.apimachinery.codec import json as codec
@@ -52,7 +51,7 @@ async def apply(
         return merged
 
     entry, created = await core.registry.update(scope, strategy, info.namespace, info.name, change, ctx)
-    return answers.entry(x, scope, entry, time.time(), 201 if created else 200)
+    return answers.entry(x, scope, entry, clock.now(), 201 if created else 200)
 
 
 def read_configuration(x: Exchange, options: WriteOptions) -> tuple[Object, list[str]]:

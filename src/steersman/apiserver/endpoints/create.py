@@ -5,8 +5,7 @@ Source: apiserver `pkg/endpoints/handlers/create.go`.
 
 from __future__ import annotations
 
-import time
-
+from steersman._util import clock
 from steersman.apimachinery.errors import forbidden
 from steersman.apimachinery.options import write_options
 from steersman.apiserver import rest
@@ -26,4 +25,4 @@ async def create(core: Core, scope: ResourceScope, x: Exchange) -> Answer:
         raise forbidden(scope.group, scope.resource, obj["metadata"].get("name") or "", why)
     ctx = core.write_context(x, options.field_manager, dry_run=options.dry_run)
     entry = await core.registry.create(scope, x.info.namespace, obj, ctx)
-    return answers.entry(x, scope, entry, time.time(), 201)
+    return answers.entry(x, scope, entry, clock.now(), 201)

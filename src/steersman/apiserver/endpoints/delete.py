@@ -6,9 +6,9 @@ Source: apiserver `pkg/endpoints/handlers/delete.go`.
 from __future__ import annotations
 
 import asyncio
-import time
 from typing import Any
 
+from steersman._util import clock
 from steersman._util.gotext import quote
 from steersman.api.kinds import protobuf_schema, type_table
 from steersman.apimachinery.codec import json as codec
@@ -38,7 +38,7 @@ async def delete(core: Core, scope: ResourceScope, x: Exchange) -> Answer:
     if gone and not scope.strategy.returns_deleted:
         return answers.value(200, choice, answers.status_success(scope, x.info.name, entry.decode()["metadata"]["uid"]))
     status = 202 if not gone and options.orphan_dependents is False else 200
-    return answers.entry(x, scope, entry, time.time(), status)
+    return answers.entry(x, scope, entry, clock.now(), status)
 
 
 async def delete_collection(core: Core, scope: ResourceScope, x: Exchange) -> Answer:

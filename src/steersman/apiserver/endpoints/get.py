@@ -5,8 +5,7 @@ Source: apiserver `pkg/endpoints/handlers/get.go`.
 
 from __future__ import annotations
 
-import time
-
+from steersman._util import clock
 from steersman.apimachinery.errors import Timeout, not_found
 from steersman.apiserver import rest
 from steersman.apiserver.core import Core
@@ -25,7 +24,7 @@ async def get(core: Core, scope: ResourceScope, x: Exchange) -> Answer:
         raise not_found(scope.group, scope.resource, info.name)
     if scope.view.remote:
         await scope.view.prepare([found], again=True)
-    return answers.entry(x, scope, found, time.time())
+    return answers.entry(x, scope, found, clock.now())
 
 
 def not_older_than(core: Core, revision: int) -> None:

@@ -5,10 +5,10 @@ Source: apiserver `pkg/endpoints/handlers/get.go`, `pkg/storage/etcd3/store.go` 
 
 from __future__ import annotations
 
-import time
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
+from steersman._util import clock
 from steersman.api import kinds
 from steersman.apimachinery.codec import json as codec
 from steersman.apimachinery.codec.negotiate import JSON, PROTOBUF
@@ -61,7 +61,7 @@ async def list_(core: Core, scope: ResourceScope, x: Exchange) -> Answer:
         return answers.raw(200, PROTOBUF, _protobuf(scope, page, meta, choice.transform))
     trees = [scope.view.tree(entry) for entry in page.entries]
     if choice.transform:
-        found = transform.many(choice.transform, scope, trees, meta, time.time(), x.info)
+        found = transform.many(choice.transform, scope, trees, meta, clock.now(), x.info)
         return answers.value(200, choice, transform.versioned(found, choice.version))
     items = trees if scope.custom else [_without_kind(tree) for tree in trees]
     return answers.value(

@@ -5,10 +5,10 @@ Source: apiserver `pkg/endpoints/handlers/patch.go`.
 
 from __future__ import annotations
 
-import time
 from collections.abc import Callable
 from typing import Any
 
+from steersman._util import clock
 from steersman._util.gotext import quote
 from steersman.api.registered import unconvertible
 from steersman.apimachinery import field_errors as fe
@@ -61,7 +61,7 @@ async def patch(
         return patched(x, scope, strategy, change(old), duplicates, options, strategic_of=tree)
 
     entry, _ = await core.registry.update(scope, strategy, info.namespace, info.name, apply, ctx)
-    return answers.entry(x, scope, entry, time.time())
+    return answers.entry(x, scope, entry, clock.now())
 
 
 def check_media_type(scope: ResourceScope, media: str) -> None:

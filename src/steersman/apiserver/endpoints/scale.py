@@ -6,12 +6,12 @@ Source: apiextensions-apiserver `pkg/registry/customresource/etcd.go`; kubernete
 
 from __future__ import annotations
 
-import time
 from collections.abc import Callable
 from dataclasses import replace
 from functools import cache
 from typing import Any
 
+from steersman._util import clock
 from steersman._util.gotext import quote
 from steersman.api import kinds
 from steersman.api.kinds import BuiltinKind
@@ -71,7 +71,7 @@ async def scale(core: Core, scope: ResourceScope, x: Exchange) -> Answer:
 
 def _answer(scope: ResourceScope, x: Exchange, choice: Accepted, obj: Object) -> Answer:
     if choice.transform:
-        table = transform.one(choice.transform, replace(scope, columns=_columns()), obj, time.time(), x.info)
+        table = transform.one(choice.transform, replace(scope, columns=_columns()), obj, clock.now(), x.info)
         obj = transform.versioned(table, choice.version)
     return answers.value(200, choice, obj)
 

@@ -5,11 +5,11 @@ Source: kubernetes `pkg/registry/core/serviceaccount/storage/token.go`.
 
 from __future__ import annotations
 
-import time
 from dataclasses import replace
 from datetime import UTC, datetime
 from functools import cache
 
+from steersman._util import clock
 from steersman._util.base64url import decode
 from steersman.api.authentication.token_request import (
     TokenRequestStrategy,
@@ -68,7 +68,7 @@ async def request_token(core: Core, scope: ResourceScope, x: Exchange) -> Answer
         why = "must match the service account name if specified"
         raise invalid(_GROUP, _KIND, name, [fe.invalid("metadata.name", meta["name"], why)])
     account = _account(core, namespace, name, meta.get("uid", ""))
-    now = int(time.time())
+    now = int(clock.now())
     meta |= {"name": name, "uid": account["metadata"]["uid"], "creationTimestamp": _text(now)}
     spec = {**asked["spec"], "audiences": asked["spec"].get("audiences") or list(core.identity.accounts.audiences)}
     if errors := validate({"spec": spec}):

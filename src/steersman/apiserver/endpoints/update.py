@@ -5,8 +5,7 @@ Source: apiserver `pkg/endpoints/handlers/update.go`.
 
 from __future__ import annotations
 
-import time
-
+from steersman._util import clock
 from steersman.apimachinery.options import write_options
 from steersman.apiserver import rest
 from steersman.apiserver.core import Core
@@ -43,4 +42,4 @@ async def update(
         uid=meta.get("uid"),
         version=meta.get("resourceVersion"),
     )
-    return answers.entry(x, scope, entry, time.time(), 201 if created else 200)
+    return answers.entry(x, scope, entry, clock.now(), 201 if created else 200)

@@ -7,9 +7,9 @@ from __future__ import annotations
 
 import asyncio
 import random
-import time
 from collections.abc import Iterable, Iterator
 
+from steersman._util import clock
 from steersman.api import kinds
 from steersman.apimachinery.codec import json as codec
 from steersman.apimachinery.codec.negotiate import PROTOBUF, Accepted
@@ -257,7 +257,7 @@ class _Session:
             obj = scope.view.tree(entry)
             if transformed == "Table":
                 meta = {"resourceVersion": obj["metadata"]["resourceVersion"]}
-                out = transform.table(scope, [obj], meta, time.time(), self.x.info, header=header)
+                out = transform.table(scope, [obj], meta, clock.now(), self.x.info, header=header)
             else:
                 out = transform.partial(obj)
             return self._encode(transform.versioned(out, self.choice.version))

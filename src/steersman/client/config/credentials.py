@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import base64
-import time
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Protocol
 
+from steersman._util.clock import steady
 from steersman.client.errors import CredentialsError
 
 TOKEN_PERIOD = 60.0
@@ -86,7 +86,7 @@ class TokenFile(Anonymous):
     While the file cannot be read the last token that was read stays in use.
     """
 
-    def __init__(self, path: str | Path, clock: Callable[[], float] = time.monotonic) -> None:
+    def __init__(self, path: str | Path, clock: Callable[[], float] = steady) -> None:
         self._path = Path(path)
         self._clock = clock
         self._token = ""
@@ -121,7 +121,7 @@ class CertificateFiles(Anonymous):
     While only one of the files is new, the pair before stays in use.
     """
 
-    def __init__(self, certificate: Path, key: Path, clock: Callable[[], float] = time.monotonic) -> None:
+    def __init__(self, certificate: Path, key: Path, clock: Callable[[], float] = steady) -> None:
         self._paths = (certificate, key)
         self._clock = clock
         self._pair: Certificate | None = None

@@ -16,6 +16,7 @@ from typing import Any
 
 import orjson
 
+from steersman._util import clock
 from steersman.client.config.credentials import Certificate
 from steersman.client.errors import CredentialsError
 
@@ -37,7 +38,7 @@ class ExecConfig:
 
 
 def _now() -> datetime:
-    return datetime.now(UTC)
+    return clock.utc_now()
 
 
 class ExecCredentials:

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Mapping, Sequence
-from datetime import UTC, datetime
+from datetime import datetime
 from typing import Any
 from urllib.parse import quote
 
+from steersman._util import clock
 from steersman.apimachinery.codec import json as codec
 from steersman.apimachinery.errors import AlreadyExists, Conflict, NotFound
 from steersman.apimachinery.selectors import from_object
@@ -216,4 +217,4 @@ def selects(selector: Object | None, labels: Mapping[str, str] | None) -> bool:
 
 def age(text: str) -> float:
     """Seconds since a time."""
-    return (datetime.now(UTC) - datetime.fromisoformat(text)).total_seconds()
+    return (clock.utc_now() - datetime.fromisoformat(text)).total_seconds()

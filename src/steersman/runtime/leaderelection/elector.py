@@ -11,9 +11,10 @@ import logging
 import socket
 import uuid
 from collections.abc import Awaitable, Callable
-from datetime import UTC, datetime
+from datetime import datetime
 from typing import Any, TypeVar
 
+from steersman._util import clock
 from steersman.apimachinery.errors import AlreadyExists, Conflict
 from steersman.client.client import Client
 from steersman.runtime.leaderelection.claim import REQUEST_ERRORS, Claim
@@ -77,7 +78,7 @@ class LeaderElector:
         on_new_leader: Callable[[str], None] | None = None,
         on_overrun: Callable[[], None] | None = None,
         metrics: ElectionMetricsSink | None = None,
-        wall_clock: Callable[[], datetime] = lambda: datetime.now(UTC),
+        wall_clock: Callable[[], datetime] = clock.utc_now,
     ) -> None:
         self.timing = Timing(lease_duration, renew_deadline, retry_period)
         self.identity = default_identity() if identity is None else identity
