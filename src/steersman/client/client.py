@@ -87,7 +87,7 @@ class Client:
         self._field_manager = field_manager
         self._field_validation = field_validation
         self._dry_run = dry_run
-        self._transport = transport or HttpTransport(config)
+        self._transport = transport or (config.connect or HttpTransport)(config)
         self.rest = RestClient(
             self._transport,
             credentials=config.credentials,

@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
 
 from steersman.client.config.credentials import Anonymous, Credentials
+
+if TYPE_CHECKING:
+    from steersman.client.transport import Transport
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,7 +44,10 @@ class Impersonation:
 
 @dataclass(slots=True)
 class Config:
-    """A cluster's address, how to check it, who we are, and the namespace that is meant when none is named."""
+    """A cluster's address, how to check it, who we are, and the namespace that is meant when none is named.
+
+    `connect` makes what carries the requests, None for HTTP.
+    """
 
     server: str
     namespace: str = "default"
@@ -49,6 +56,7 @@ class Config:
     impersonate: Impersonation | None = None
     proxy_url: str | None = None
     disable_compression: bool = False
+    connect: Callable[[Config], Transport] | None = field(default=None, repr=False)
 
 
 _HEADER_SAFE = frozenset("!#$&'*+-.^_`|~0123456789abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ")
