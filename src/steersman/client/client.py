@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable, Mapping, Sequence
-from typing import Any, Literal, Self, TypeVar
+from typing import TYPE_CHECKING, Any, Literal, Self, TypeVar
 
 from steersman.client.config.load import load
 from steersman.client.config.model import Config
 from steersman.client.http_transport import HttpTransport
-from steersman.client.models import KubernetesObject
 from steersman.client.modify import ConflictReport, Modification
 from steersman.client.options import (
     PATCH_TYPES,
@@ -36,8 +35,11 @@ from steersman.client.watch import INACTIVITY, RECONNECT, Watch
 from steersman.client.watch_memory import Memory
 from steersman.client.watch_source import Source
 
+if TYPE_CHECKING:
+    from steersman.client.models import KubernetesObject
+
 T = TypeVar("T")
-O = TypeVar("O", bound=KubernetesObject | Object)  # noqa: E741 -- an object, typed or not
+O = TypeVar("O", bound="KubernetesObject | Object")  # noqa: E741 -- an object, typed or not
 
 REQUEST_TIMEOUT = 65.0
 """Seconds for a request: a little longer than kube-apiserver's own 60, so that its answer is seen."""

@@ -6,13 +6,15 @@ import platform
 import sys
 from collections.abc import Mapping
 from os.path import basename
-from typing import Any, Literal, NamedTuple, TypeVar, cast
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple, TypeVar, cast
 
 from steersman import __version__
-from steersman.client.models import KubernetesObject
 from steersman.client.resources import Kind, Object, Resource
 
-O = TypeVar("O", bound=KubernetesObject | Object)  # noqa: E741 -- an object, typed or not
+if TYPE_CHECKING:
+    from steersman.client.models import KubernetesObject
+
+O = TypeVar("O", bound="KubernetesObject | Object")  # noqa: E741 -- an object, typed or not
 
 PatchType = Literal["merge", "json", "strategic"]
 Propagation = Literal["Background", "Foreground", "Orphan"]
@@ -27,14 +29,14 @@ PATCH_TYPES: Mapping[PatchType, str] = {
 
 def wire(obj: KubernetesObject | Mapping[str, Any]) -> Object:
     """The JSON of an object, typed or not."""
-    if isinstance(obj, KubernetesObject):
-        return obj.to_wire()
-    return obj if isinstance(obj, dict) else dict(obj)
+    if isinstance(obj, dict):
+        return obj
+    return dict(obj) if isinstance(obj, Mapping) else obj.to_wire()
 
 
 def kind_of(obj: O) -> Kind[O]:
     """The kind of an object, which turns the server's answer into the like of it."""
-    kind = type(obj) if isinstance(obj, KubernetesObject) else Resource.of(cast("Object", obj))
+    kind = Resource.of(cast("Object", obj)) if isinstance(obj, Mapping) else type(obj)
     return cast("Kind[O]", kind)
 
 
@@ -48,7 +50,7 @@ def own_namespace(body: Mapping[str, Any], namespace: str | None) -> str | None:
 
 def origin_of(obj: KubernetesObject | Mapping[str, Any]) -> Object | None:
     """A typed object as it was read; None if it was not, or is untyped."""
-    return obj.origin if isinstance(obj, KubernetesObject) else None
+    return None if isinstance(obj, Mapping) else obj.origin
 
 
 class Identity(NamedTuple):
@@ -64,7 +66,7 @@ class Identity(NamedTuple):
 
 def identity_of(obj: KubernetesObject | Mapping[str, Any]) -> Identity:
     """Which object this is, typed or not."""
-    if isinstance(obj, KubernetesObject):
+    if not isinstance(obj, Mapping):
         meta = obj.metadata
         return Identity(obj.api_version, obj.kind, meta.namespace, meta.name, meta.uid, meta.resource_version)
     metadata = obj.get("metadata") or {}

@@ -14,6 +14,7 @@ from steersman.controlplane.controller_names import CONTROLLERS, chosen
 
 if TYPE_CHECKING:
     from steersman.client.client import Client
+    from steersman.client.transport import Transport
 
 log = logging.getLogger("steersman.controlplane")
 RESTART_WAIT = 1.0
@@ -55,12 +56,23 @@ class Controllers:
             await end([self._task])
 
     async def _run(self) -> None:
-        # The client half is loaded once the server serves: it takes longer to import than the server to start.
-        from steersman.client.client import Client
+        if not self._names and not self._hollow_workloads:
+            return
+        # The client half is loaded once the server serves, and as little of it as there is work for.
+        from steersman.client.rest import RestClient
+        from steersman.controlplane.events import EventExpiry
         from steersman.controlplane.transport import InProcessTransport
 
         user = UserInfo("system:kube-controller-manager", "", ("system:masters", "system:authenticated"))
         transport = InProcessTransport(self._server, user)
+        if self._names == [EventExpiry.name] and not self._hollow_workloads:
+            await self._keep(EventExpiry(RestClient(transport, user_agent=_MANAGER), self._server.core))
+        else:
+            await self._run_clients(transport)
+
+    async def _run_clients(self, transport: Transport) -> None:
+        from steersman.client.client import Client
+
         async with Client(transport=transport, field_manager=_MANAGER, user_agent=_MANAGER) as client:
             wanted = [controller for controller in self._all(client) if controller.name in self._names]
             if self._hollow_workloads:
@@ -83,7 +95,7 @@ class Controllers:
             NamespaceController(client, core),
             GarbageCollector(client, core),
             DefaultServiceAccounts(client, core),
-            EventExpiry(client, core),
+            EventExpiry(client.rest, core),
             RoleAggregation(client, core),
             PolicyStatus(client, core),
             QuotaController(client, core),

@@ -6,17 +6,16 @@ lets them run (names as for `steersman serve --controllers`).
 
 from __future__ import annotations
 
-import argparse
-import http.client
-import json
 import os
 import sys
 from collections.abc import Iterator, Mapping, Sequence
-from pathlib import Path
-from urllib.parse import urlsplit
+from typing import TYPE_CHECKING
 
-from steersman.envtest.etcd import PLACE
+from steersman.envtest import place, standby
 from steersman.envtest.flags import FlagError, flags, known_flags
+
+if TYPE_CHECKING:
+    import argparse
 
 CONTROLLERS = "event-ttl-controller"
 """What a kube-apiserver does by itself, although it is a controller here."""
@@ -26,7 +25,20 @@ _ELSEWHERE = frozenset({"Node", "ABAC"})
 
 
 def main(arguments: Sequence[str]) -> int:
-    """Serve until SIGTERM or SIGINT. Returns the exit status."""
+    """Serve until SIGTERM or SIGINT, in a process that stands by if there is one. Returns the exit status."""
+    for index, argument in enumerate(arguments):
+        name, equals, value = argument.partition("=")
+        if name.lstrip("-") == "etcd-servers":
+            found = place.ask(value if equals else "".join(arguments[index + 1 : index + 2]))
+            if found is not None and found.standby is not None:
+                status = standby.call(found.standby, arguments)
+                if status is not None:
+                    return status
+    return serve(arguments)
+
+
+def serve(arguments: Sequence[str]) -> int:
+    """Serve in this process until SIGTERM or SIGINT. Returns the exit status."""
     upstream = known_flags("kube-apiserver")
     if any(argument.partition("=")[0] in ("--version", "-version") for argument in arguments):
         from steersman.apiserver.endpoints.health import KUBERNETES
@@ -35,16 +47,18 @@ def main(arguments: Sequence[str]) -> int:
         return 0
     try:
         given = list(flags(arguments, upstream.names, upstream.switches))
-        place = list(_place(dict(given)))
+        storage = list(_storage(dict(given)))
     except FlagError as error:
         print(f"Error: {error}", file=sys.stderr)
         return 1
-    from steersman.controlplane import command  # deferred, for envtest asks for --help first
+    import argparse
+
+    from steersman.controlplane import command  # deferred, for most calls end before this
 
     parser = argparse.ArgumentParser(prog="kube-apiserver")
     commands = parser.add_subparsers(dest="command")
     command.add_parser(commands)
-    options = parser.parse_args(["serve", *_serving(given, commands.choices["serve"]), *place])
+    options = parser.parse_args(["serve", *_serving(given, commands.choices["serve"]), *storage])
     return command.run(options)
 
 
@@ -60,28 +74,22 @@ def _serving(given: Sequence[tuple[str, str]], parser: argparse.ArgumentParser) 
         elif name in served:
             yield f"--{name}={value}"
     last = dict(given)
-    certificate = Path(last.get("cert-dir", "/var/run/kubernetes")) / "apiserver.crt"
-    if "tls-cert-file" not in last and certificate.is_file():
+    certificate = os.path.join(last.get("cert-dir", "/var/run/kubernetes"), "apiserver.crt")
+    if "tls-cert-file" not in last and os.path.isfile(certificate):
         yield f"--tls-cert-file={certificate}"
-        yield f"--tls-private-key-file={certificate.with_suffix('.key')}"
+        yield f"--tls-private-key-file={certificate.removesuffix('crt')}key"
     if not any(name == "authorization-mode" or name == "authorization-config" for name, _ in given):
         yield "--authorization-mode=AlwaysAllow"
     yield f"--controllers={os.environ.get('STEERSMAN_CONTROLLERS', CONTROLLERS)}"
 
 
-def _place(given: Mapping[str, str]) -> Iterator[str]:
+def _storage(given: Mapping[str, str]) -> Iterator[str]:
     """Where the data are kept: as long as etcd's would be. Raises FlagError without a stand-in for etcd."""
     servers = given.get("etcd-servers")
     if not servers:
         raise FlagError("--etcd-servers must be specified")
-    url = urlsplit(servers.partition(",")[0])
-    try:
-        connection = http.client.HTTPConnection(url.hostname or "localhost", url.port or 2379, timeout=10)
-        connection.request("GET", PLACE)
-        directory = json.loads(connection.getresponse().read())["dataDir"]
-    except (OSError, http.client.HTTPException, ValueError, KeyError, TypeError):
-        raise FlagError(
-            f"{servers} is not the etcd that stands beside this kube-apiserver: both come together"
-        ) from None
-    yield f"--store=sqlite:///{directory}/steersman.db"
+    found = place.ask(servers)
+    if found is None:
+        raise FlagError(f"{servers} is not the etcd that stands beside this kube-apiserver: both come together")
+    yield f"--store=sqlite:///{found.directory}/steersman.db"
     yield "--unsafe-no-fsync"

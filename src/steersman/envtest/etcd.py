@@ -1,7 +1,8 @@
 """The stand-in for etcd: it is healthy, and says in which directory an API server may keep its data.
 
 There is no database in it: the API server's stand-in has its own, in that directory, so that data live as long as
-envtest means them to. It is made of little, for it starts once for each test suite and has nothing to do.
+envtest means them to. It is made of little, for it starts once for each test suite and has nothing to do but keep a
+server loaded that the API server's stand-in can become at once.
 """
 
 from __future__ import annotations
@@ -17,11 +18,11 @@ from contextlib import suppress
 from typing import NoReturn
 from urllib.parse import urlsplit
 
+from steersman.envtest import place
 from steersman.envtest.flags import FlagError, flags, known_flags
+from steersman.envtest.standby import Standby
 
 VERSION = "3.7.3"
-PLACE = "/steersman/data-dir"
-"""Where the API server's stand-in asks for the directory."""
 
 _MOST_BYTES = 65536
 
@@ -45,40 +46,65 @@ def main(arguments: Sequence[str]) -> int:
     except OSError as error:
         print(f"etcd: cannot serve {address.geturl()} from {directory}: {error.strerror or error}", file=sys.stderr)
         return 1
-    for number in (signal.SIGTERM, signal.SIGINT):
-        signal.signal(number, _stop)
-    print(f"ready to serve client requests on {address.geturl()}", file=sys.stderr, flush=True)
-    try:
-        _serve(listener, directory)
-    except SystemExit:
-        return 0
-    finally:
-        listener.close()
+    with listener:
+        standby = _standby(directory)
+        for number in (signal.SIGTERM, signal.SIGINT):
+            signal.signal(number, _stop)
+        print(f"ready to serve client requests on {address.geturl()}", file=sys.stderr, flush=True)
+        try:
+            _serve(listener, directory, standby)
+        except _Stopped:
+            return 0
+        finally:
+            if standby is not None:
+                standby.close()
+
+
+class _Stopped(BaseException):
+    """A signal has come."""
 
 
 def _stop(number: int, frame: object) -> None:
-    raise SystemExit(0)
+    raise _Stopped
 
 
-def _serve(listener: socket.socket, directory: str) -> NoReturn:
+def _standby(directory: str) -> Standby | None:
+    """None where there can be none: the API server's stand-in then serves by itself."""
+    if not hasattr(os, "fork") or not hasattr(socket, "send_fds"):
+        return None
+    try:
+        standby = Standby(directory)
+    except OSError:
+        return None
+    with suppress(OSError):
+        standby.load()
+    return standby
+
+
+def _serve(listener: socket.socket, directory: str, standby: Standby | None) -> NoReturn:
     """Answer requests, one on each connection; nobody who is slow keeps others waiting."""
     selector = selectors.DefaultSelector()
     listener.setblocking(False)
     selector.register(listener, selectors.EVENT_READ, None)
+    if standby is not None:
+        selector.register(standby.listener, selectors.EVENT_READ, None)
+    told = place.description(directory, standby.path if standby is not None else None)
     while True:
         for key, _ in selector.select():
             known = key.fileobj
             assert isinstance(known, socket.socket)
-            if known is listener:
+            if standby is not None and known is standby.listener:
+                standby.hand_over()
+            elif known is listener:
                 connection, _ = listener.accept()
                 connection.setblocking(False)
                 selector.register(connection, selectors.EVENT_READ, bytearray())
-            elif _read(known, key.data, directory):
+            elif _read(known, key.data, told):
                 selector.unregister(known)
                 known.close()
 
 
-def _read(connection: socket.socket, received: bytearray, directory: str) -> bool:
+def _read(connection: socket.socket, received: bytearray, told: dict[str, object]) -> bool:
     """Whether the connection is done with."""
     try:
         piece = connection.recv(4096)
@@ -90,16 +116,17 @@ def _read(connection: socket.socket, received: bytearray, directory: str) -> boo
     if b"\r\n\r\n" not in received:
         return not piece or len(received) > _MOST_BYTES
     with suppress(OSError):
-        connection.sendall(_answer(bytes(received).split(b" ", 2)[1].decode("latin-1"), directory))
+        connection.sendall(_answer(bytes(received).split(b" ", 2)[1].decode("latin-1"), told))
     return True
 
 
-def _answer(path: str, directory: str) -> bytes:
-    found = {
+def _answer(path: str, told: dict[str, object]) -> bytes:
+    known: dict[str, dict[str, object]] = {
         "/health": {"health": "true", "reason": ""},
         "/version": {"etcdserver": VERSION, "etcdcluster": VERSION.rpartition(".")[0] + ".0"},
-        PLACE: {"dataDir": directory},
-    }.get(path)
+        place.PATH: told,
+    }
+    found = known.get(path)
     body = json.dumps(
         found or {"error": "this stand-in for etcd holds no data: kube-apiserver's keeps its own"}
     ).encode()
