@@ -1,12 +1,16 @@
-"""OpenTelemetry spans, where opentelemetry-api is installed; nothing otherwise."""
+"""Spans of work: for OpenTelemetry, where opentelemetry-api is installed, and for who listens in this process."""
 
 from __future__ import annotations
 
 import importlib
-from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import AbstractContextManager, ExitStack, contextmanager
 from functools import cache
 from typing import Any
+
+Attributes = Mapping[str, str | int]
+listeners: list[Callable[[str, Attributes], AbstractContextManager[None]]] = []
+"""Each gives, by a span's name and attributes, what is entered for as long as the span lasts."""
 
 
 @cache
@@ -19,11 +23,15 @@ def _tracer() -> Any:
 
 
 @contextmanager
-def span(name: str, attributes: Mapping[str, str | int]) -> Iterator[None]:
+def span(name: str, attributes: Attributes) -> Iterator[None]:
     """A span around a block; an exception that leaves the block is recorded in it."""
     tracer = _tracer()
-    if tracer is None:
+    if tracer is None and not listeners:
         yield
         return
-    with tracer.start_as_current_span(name, attributes=dict(attributes)):
+    with ExitStack() as stack:
+        if tracer is not None:
+            stack.enter_context(tracer.start_as_current_span(name, attributes=dict(attributes)))
+        for listener in listeners:
+            stack.enter_context(listener(name, attributes))
         yield

@@ -6,6 +6,9 @@
         eventually(lambda: ...)
 
 With `--kubeconfig FILE` the same tests run against that cluster, each in a namespace of its own.
+
+A test with `@pytest.mark.explore` runs many times, each time with another interleaving of what its clients, operators
+and the server send each other. `steersman.testing.explore` says how; it is loaded with the first such test.
 """
 
 from __future__ import annotations
@@ -21,12 +24,17 @@ if TYPE_CHECKING:
     from steersman.testing.apiserver import ApiServer
 
 _SERVER = pytest.StashKey["ApiServer"]()
+STORY = pytest.StashKey[str]()
+"""What happened in the run that an explored test is reported for."""
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
     group = parser.getgroup("steersman")
     group.addoption("--kubeconfig", metavar="FILE", help="run tests with an API server against this cluster instead")
     group.addoption("--kube-context", metavar="NAME", help="the context of the kubeconfig to use")
+    group.addoption("--explore-runs", metavar="N", type=int, help="how many interleavings to run of each explored test")
+    group.addoption("--explore-seed", metavar="N", type=int, help="which interleavings these are")
+    group.addoption("--explore-replay", metavar="SCHEDULE", help="run this one, as a failure has told it, and no other")
     parser.addini("apiserver_load", "manifests that each API server starts with: files or directories", "paths")
 
 
@@ -34,6 +42,18 @@ def pytest_configure(config: pytest.Config) -> None:
     config.addinivalue_line(
         "markers", "apiserver(*load, config=None): what the test's API server starts with, and how it is configured"
     )
+    config.addinivalue_line(
+        "markers", "explore(runs=200, seed=0, delay=5.0): run an async test under many interleavings of its requests"
+    )
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Tests that are explored run in a way of their own."""
+    if any(item.get_closest_marker("explore") for item in items):
+        from steersman.testing.explore.plugin import take_over
+
+        for item in items:
+            take_over(item)
 
 
 @pytest.fixture
@@ -48,10 +68,14 @@ def apiserver(request: pytest.FixtureRequest, tmp_path: Any) -> Iterator[ApiServ
 
     kubeconfig, context = (request.config.getoption(name) for name in ("--kubeconfig", "--kube-context"))
     marks = list(request.node.iter_markers("apiserver"))
+    chosen = next((mark.kwargs["config"] for mark in marks if mark.kwargs.get("config")), None)
     if kubeconfig or context:
         manager = cluster_namespace(tmp_path, kubeconfig, context)
+    elif request.node.get_closest_marker("explore"):
+        from steersman.testing.explore.server import explored_server
+
+        manager = explored_server(tmp_path, server=chosen)
     else:
-        chosen = next((mark.kwargs["config"] for mark in marks if mark.kwargs.get("config")), None)
         manager = fresh_server(tmp_path, server=chosen)
     with manager as server:
         request.node.stash[_SERVER] = server
@@ -84,6 +108,8 @@ def pytest_runtest_makereport(
         text = server.timeline.text()
         if text:
             report.sections.append(("Requests to the API server", text))
+    if report.when == "call" and STORY in item.stash:
+        report.sections.append(("The interleaving", item.stash[STORY]))
     return report
 
 

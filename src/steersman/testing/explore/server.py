@@ -1,0 +1,199 @@
+"""The API server of an explored test: for each run a new one, which starts from what was prepared."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator, Coroutine, Iterator
+from contextlib import AsyncExitStack, asynccontextmanager, contextmanager
+from dataclasses import replace
+from functools import cache
+from pathlib import Path
+from typing import Any, TypeVar, cast
+
+from steersman.apiserver.authn.tokens import StaticTokens
+from steersman.apiserver.faults import FaultPlan
+from steersman.apiserver.server import ADMINISTRATOR, APIServer, ServerConfig
+from steersman.client.client import Client
+from steersman.client.config import Config
+from steersman.client.config.credentials import StaticCredentials
+from steersman.client.resources import Object
+from steersman.client.sync import Portal, SyncClient
+from steersman.controlplane.controllers import Controllers
+from steersman.controlplane.transport import InProcessTransport
+from steersman.store.interface import Store
+from steersman.store.memory import MemoryStore
+from steersman.testing.apiserver import CRD, ApiServer
+from steersman.testing.explore.loop import VirtualLoop
+from steersman.testing.explore.sealed import Seal
+from steersman.testing.explore.transport import ExploredTransport, Wire
+
+T = TypeVar("T")
+_TOKEN = "explored"  # noqa: S105 -- of a server that nobody else reaches
+_SETTLED = 5.0
+
+
+class Unprepared(BaseException):
+    """A definition is not served yet, which cannot be waited for where it is loaded: a run is to begin with it."""
+
+    def __init__(self, definition: Object) -> None:
+        super().__init__(definition["metadata"]["name"])
+        self.definition = definition
+
+
+@asynccontextmanager
+async def served(store: Store, config: ServerConfig) -> AsyncIterator[APIServer]:
+    """A server and its controllers, without a socket, until the block ends; the store stays open."""
+    async with AsyncExitStack() as stack:
+        server = await APIServer.start(store, config, listen=False)
+        stack.push_async_callback(server.stop, 0)
+        controllers = Controllers(server)
+        controllers.start()
+        stack.push_async_callback(controllers.stop)
+        yield server
+
+
+class Stage:
+    """An event loop for one server, with all held still that could differ between two stages of the same `seed`."""
+
+    def __init__(self, seed: str, loop: VirtualLoop) -> None:
+        self._seal = Seal(seed, loop.time)
+        self._runner = asyncio.Runner(loop_factory=lambda: loop)
+
+    def run(self, coroutine: Coroutine[Any, Any, T]) -> T:
+        with self._seal.held():
+            return self._runner.run(coroutine)
+
+    def close(self) -> None:
+        """End what still runs."""
+        with self._seal.held():
+            self._runner.close()
+
+
+class _Portal:
+    """What `SyncClient` runs its requests with: on the preparation's event loop, or, within a run, at once."""
+
+    def __init__(self, stage: Stage | None) -> None:
+        self._stage = stage
+
+    def call(self, coroutine: Coroutine[Any, Any, T]) -> T:
+        if self._stage is not None:
+            return self._stage.run(coroutine)
+        try:
+            coroutine.send(None)
+        except StopIteration as stop:
+            result: T = stop.value
+            return result
+        coroutine.close()
+        raise RuntimeError("a blocking call would have to wait, and nothing else could go on: use an async client")
+
+    def stop(self) -> None:
+        """Nothing is to be stopped."""
+
+
+class ExploredServer(ApiServer):
+    """See `ApiServer`. What is done to it before the runs is a preparation: every run starts from there.
+
+    Within a run `kube` answers at once; `config` and `client()` reach it over the explored network.
+    """
+
+    def __init__(self, directory: Path, config: ServerConfig | None = None, namespace: str = "default") -> None:
+        tokens = StaticTokens({_TOKEN: ADMINISTRATOR})
+        self._chosen = replace(config or ServerConfig(), fairness=False, max_reads=0, max_writes=0, tokens=tokens)
+        self._store = _first_content().copy()
+        self._wire: Wire | None = None
+        reached = Config(
+            "http://explored",
+            namespace=namespace,
+            credentials=StaticCredentials(f"Bearer {_TOKEN}"),
+            connect=self._connect,
+        )
+        super().__init__(reached, cast("SyncClient", None), directory, token=_TOKEN)
+        self._prepare()
+
+    def _connect(self, config: Config) -> ExploredTransport:
+        if self._wire is None:
+            raise RuntimeError("a server that is explored has async clients only while the test itself runs")
+        return ExploredTransport(self._wire)
+
+    def _prepare(self) -> None:
+        self._stage = Stage("preparation", VirtualLoop(_nothing))
+        self._preparation = served(self._store, self._chosen)
+        self._is_prepared = False
+        self.faults = None
+        self.kube = self._client(self._stage.run(self._preparation.__aenter__()), self._stage)
+
+    def prepared(self) -> None:
+        """The preparation is over. May be said twice."""
+        if self._is_prepared:
+            return
+        self._is_prepared = True
+        self._stage.run(self._preparation.__aexit__(None, None, None))
+        self._stage.close()
+
+    def prepare(self, definition: Object) -> None:
+        """Have every run from now on begin with a definition, too. Raises as `load`."""
+        self._prepare()
+        try:
+            self.load(definition)
+        finally:
+            self.prepared()
+
+    @asynccontextmanager
+    async def running(self, wire: Wire) -> AsyncIterator[None]:
+        """A server for one run, from what is prepared."""
+        store = self._store.copy()
+        self.faults = FaultPlan()
+        async with served(store, replace(self._chosen, faults=self.faults)) as server:
+            self.kube = self._client(server, None)
+            self._wire, wire.handle = wire, server.filters.handle
+            try:
+                yield
+            finally:
+                self._wire = wire.handle = None
+        await store.close()
+
+    def _client(self, server: APIServer, stage: Stage | None) -> SyncClient:
+        kube: SyncClient = SyncClient.__new__(SyncClient)
+        kube.portal = cast("Portal", _Portal(stage))
+        kube.client = Client(transport=InProcessTransport(server, ADMINISTRATOR), namespace=self.namespace)
+        return kube
+
+    def _await_established(self, name: str) -> None:
+        if self._wire is None:
+            super()._await_established(name)
+            return
+        found = self.kube.get(CRD, name)
+        conditions = found.get("status", {}).get("conditions") or []
+        if not any(each["type"] == "Established" and each["status"] == "True" for each in conditions):
+            raise Unprepared({**found, "metadata": {"name": name}, "status": None})
+
+
+@contextmanager
+def explored_server(directory: Path, *, server: ServerConfig | None = None) -> Iterator[ExploredServer]:
+    """A server to be explored, which is being prepared."""
+    explored = ExploredServer(directory, server)
+    try:
+        yield explored
+    finally:
+        explored.prepared()
+
+
+def _nothing(wait: float | None) -> bool:
+    return False
+
+
+@cache
+def _first_content() -> MemoryStore:
+    """What every server makes when it first starts, made in the same order each time."""
+
+    async def make() -> MemoryStore:
+        store = MemoryStore()
+        async with served(store, ServerConfig(fairness=False)):
+            await asyncio.sleep(_SETTLED)
+        return store
+
+    stage = Stage("beginning", VirtualLoop(_nothing))
+    try:
+        return stage.run(make())
+    finally:
+        stage.close()

@@ -1,0 +1,136 @@
+"""What happened in a run, in the order in which it did, for a person to read."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from functools import partial
+from typing import Any
+
+import orjson
+
+from steersman.apimachinery.request_info import RequestInfo
+from steersman.testing.explore.loop import BEGIN
+
+_WIDEST = 100
+_LEGEND = (
+    "--> a request arrives at the server, <-- its answer at the client, ~~> a watch event at the client;\n"
+    "a star marks what was held back. A write takes effect when its request arrives."
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Step:
+    """One thing that happened at a time of the run, in seconds. `number` is a message's, `held` for how long it was
+    held back, both 0 for what is no message."""
+
+    at: float
+    actor: str
+    text: Callable[[], str]
+    number: int = 0
+    held: int = 0
+
+    def line(self, width: int) -> str:
+        number = f"{'*' if self.held else ''}{self.number}" if self.number else ""
+        note = f"   [held back while {self.held} other things happened]" if self.held else ""
+        return f"{self.at:9.3f}s {number:>5}  {self.actor:<{width}}  {self.text()}{note}"
+
+
+@dataclass(slots=True)
+class Story:
+    """The steps of one run."""
+
+    steps: list[Step] = field(default_factory=list)
+    over: bool = False
+
+    def tell(self, actor: str, text: Callable[[], str], number: int = 0, held: int = 0) -> None:
+        if not self.over:
+            at = asyncio.get_running_loop().time() - BEGIN
+            self.steps.append(Step(at, actor, text, number, held))
+
+    @contextmanager
+    def span(self, name: str, attributes: Mapping[str, str | int]) -> Iterator[None]:
+        """Tell when a reconcile begins and ends; a listener of `steersman.runtime.tracing`."""
+        kind, _, actor = name.partition(" ")
+        told = partial("{} of {} {}".format, kind, attributes.get("key", ""))
+        self.tell(actor, partial(told, "begins"))
+        try:
+            yield
+        except BaseException as error:
+            self.tell(actor, partial(told, f"fails: {type(error).__name__}: {error}"))
+            raise
+        self.tell(actor, partial(told, "ends"))
+
+    def text(self, limit: int = 120) -> str:
+        """The last steps, a line each."""
+        shown = self.steps[-limit:]
+        width = max((len(step.actor) for step in shown), default=0)
+        left_out = len(self.steps) - len(shown)
+        lines = [f"({left_out} earlier steps are left out)"] if left_out else []
+        return "\n".join([_LEGEND, *lines, *(step.line(width) for step in shown)])
+
+
+def what(info: RequestInfo) -> str:
+    """Which request it is: "update configmaps/status default/a"."""
+    resource = "/".join(part for part in (info.resource, info.subresource) if part)
+    place = "/".join(part for part in (info.namespace, info.name) if part)
+    return " ".join(part for part in (info.verb, resource, place) if part)
+
+
+def request(info: RequestInfo, body: bytes | None) -> str:
+    """A request that arrives."""
+    return f"--> {what(info)}{_told(body)}"
+
+
+def answer(info: RequestInfo, status: int, body: bytes) -> str:
+    """An answer that arrives."""
+    return f"<-- {status} {what(info)}{_told(body)}"
+
+
+def failure(info: RequestInfo, why: str) -> str:
+    """A connection that breaks."""
+    return f"<-- {why}: {what(info)}"
+
+
+def events(info: RequestInfo, data: bytes) -> str:
+    """Events of a watch that arrive."""
+    told = []
+    for line in data.splitlines():
+        event = orjson.loads(line)
+        obj = event.get("object") or {}
+        meta = obj.get("metadata") or {}
+        place = "/".join(part for part in (meta.get("namespace"), meta.get("name")) if part)
+        told.append(" ".join(part for part in (event.get("type", ""), info.resource, place) if part) + _of(obj))
+    return f"~~> {'; '.join(told)}"
+
+
+def _told(body: bytes | None) -> str:
+    if not body:
+        return ""
+    try:
+        content = orjson.loads(body)
+    except orjson.JSONDecodeError:
+        return ""
+    return _of(content) if isinstance(content, dict) else f" {_short(content)}"
+
+
+def _of(obj: Mapping[str, Any]) -> str:
+    """What tells an object from others: its version, and what it holds besides metadata."""
+    if obj.get("kind") == "Status":
+        said = obj.get("message")
+        return f": {said}" if said else ""
+    meta = obj.get("metadata") or {}
+    version = f" rv={meta['resourceVersion']}" if meta.get("resourceVersion") else ""
+    name = f" {meta.get('name') or meta.get('generateName', '') + '*'}" if "kind" in obj and not version else ""
+    if isinstance(obj.get("items"), list):
+        return f"{version} {len(obj['items'])} items"
+    rest = {key: value for key, value in obj.items() if key not in ("apiVersion", "kind", "metadata")}
+    kept = {key: meta[key] for key in ("finalizers", "deletionTimestamp", "labels", "annotations") if meta.get(key)}
+    return version + name + (f" {_short({**kept, **rest})}" if kept or rest else "")
+
+
+def _short(value: Any) -> str:
+    text = orjson.dumps(value).decode()
+    return text if len(text) <= _WIDEST else f"{text[: _WIDEST - 3]}..."
