@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
+import socket
 import ssl
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -48,6 +49,7 @@ from steersman.apiserver.watchcache import WatchCache
 from steersman.apiserver.webhooks.caller import WebhookCaller
 from steersman.apiserver.webhooks.services import Address, known_services
 from steersman.net.http import Request
+from steersman.net.listen import listen as open_listener
 from steersman.net.server import Server
 from steersman.store.interface import Store, StoreError, Watch
 
@@ -70,7 +72,7 @@ class ServerConfig:
     default, `disabled_plugins` do not; `admission_plugins` are the embedder's own. `service_addresses` says by
     (namespace, name) where Services that webhooks stand behind are reached. `audit` makes what records requests, None
     records none. With `fairness` the limits are shared out among priority levels, and requests wait in fair queues.
-    `faults` are what is to go wrong.
+    `faults` are what is to go wrong. `listener` listens at `host` and `port` already.
     """
 
     host: str = "127.0.0.1"
@@ -94,6 +96,7 @@ class ServerConfig:
     service_addresses: Mapping[tuple[str, str], Address] = field(default_factory=dict)
     audit: Callable[[], Auditor] | None = None
     faults: FaultPlan | None = None
+    listener: socket.socket | None = None
 
 
 ADMINISTRATOR = UserInfo("admin", "", ("system:masters",))
@@ -117,6 +120,17 @@ class APIServer:
 
         Without `listen` there is no socket: requests are handed to `filters`.
         """
+        # Who connects from now on waits, instead of being refused, until all is loaded.
+        listener = (config.listener or await open_listener(config.host, config.port)) if listen else None
+        try:
+            return await cls._start(store, config, listener)
+        except BaseException:
+            if listener is not None:
+                listener.close()
+            raise
+
+    @classmethod
+    async def _start(cls, store: Store, config: ServerConfig, listener: socket.socket | None) -> APIServer:
         core = await _compose(store, config)
         authenticator = _authenticator(config, core.identity.tokens)
         filters = Filters(
@@ -138,8 +152,8 @@ class APIServer:
             await server._upkeep.start()
         crds.start()
         core.identity.start()
-        if listen:
-            server._http = await Server.start(filters.handle, host=config.host, port=config.port, ssl=config.tls)
+        if listener is not None:
+            server._http = await Server.start(filters.handle, host=config.host, ssl=config.tls, listener=listener)
         core.ready = True
         return server
 

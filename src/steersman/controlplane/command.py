@@ -193,6 +193,7 @@ def _config(options: argparse.Namespace, token: str) -> tuple[ServerConfig, byte
         max_writes=options.max_mutating_requests_inflight,
         fairness=options.enable_priority_and_fairness,
         service_addresses=dict(options.service_address or ()),
+        listener=getattr(options, "listener", None),
     )
     config.faults = _faults(options.faults) if options.faults else None
     try:

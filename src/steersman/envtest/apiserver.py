@@ -7,6 +7,7 @@ lets them run (names as for `steersman serve --controllers`).
 from __future__ import annotations
 
 import os
+import socket
 import sys
 from collections.abc import Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING
@@ -37,8 +38,11 @@ def main(arguments: Sequence[str]) -> int:
     return serve(arguments)
 
 
-def serve(arguments: Sequence[str]) -> int:
-    """Serve in this process until SIGTERM or SIGINT. Returns the exit status."""
+def serve(arguments: Sequence[str], listener: socket.socket | None = None) -> int:
+    """Serve in this process until SIGTERM or SIGINT; a `listener` may listen where the arguments say already.
+
+    Returns the exit status.
+    """
     upstream = known_flags("kube-apiserver")
     if any(argument.partition("=")[0] in ("--version", "-version") for argument in arguments):
         from steersman.apiserver.endpoints.health import KUBERNETES
@@ -59,7 +63,20 @@ def serve(arguments: Sequence[str]) -> int:
     commands = parser.add_subparsers(dest="command")
     command.add_parser(commands)
     options = parser.parse_args(["serve", *_serving(given, commands.choices["serve"]), *storage])
+    options.listener = listener
     return command.run(options)
+
+
+def listen_early(arguments: Sequence[str]) -> socket.socket | None:
+    """Listen where the arguments say, before anything else is loaded: who asks whether the server is ready then waits
+    for the answer. None when that cannot be: the server itself will say why."""
+    from steersman.net.listen import ListenError, listen_at
+
+    try:
+        given = dict(flags(arguments, *known_flags("kube-apiserver")))
+        return listen_at(given["bind-address"], int(given["secure-port"]))
+    except (FlagError, KeyError, ValueError, ListenError):
+        return None
 
 
 def _serving(given: Sequence[tuple[str, str]], parser: argparse.ArgumentParser) -> Iterator[str]:

@@ -12,7 +12,6 @@ import gc
 import importlib
 import json
 import os
-import select
 import signal
 import socket
 import sys
@@ -115,39 +114,66 @@ def _leave(run: Callable[[], int]) -> NoReturn:
 
 
 def _stand_by(channel: socket.socket) -> int:
-    """Load, wait for a call, and be its server."""
+    """Load, wait for a call, and be its server. The call is taken, and its port opened, while all is being loaded."""
     for number in (*_SIGNALS, signal.SIGCHLD):
         signal.signal(number, signal.SIG_DFL)
+    waiting = _Waiting(channel)
+    waiting.start()
     gc.disable()
-    for name in NEEDED:
+    for name in (*NEEDED, *SOON):
+        if name in SOON and waiting.called.is_set():
+            break
         with suppress(ImportError):  # uvloop is not everywhere
             importlib.import_module(name)
-    for name in SOON:
-        if select.select([channel], [], [], 0)[0]:
-            break
-        importlib.import_module(name)
     gc.enable()
-    _, received, _, _ = socket.recv_fds(channel, 1, 1)
-    channel.close()
-    if not received:
-        return 0
-    with socket.socket(fileno=received[0]) as connection:
-        arguments = _become(connection)
-        threading.Thread(target=_obey, args=(connection,), daemon=True).start()
-        status = 1
-        try:
-            from steersman.envtest import apiserver
+    waiting.taken.wait()
+    if waiting.connection is None:
+        return 1
+    from steersman.envtest import apiserver
 
-            status = apiserver.serve(arguments)
-        finally:
-            sys.stdout.flush()
-            with suppress(OSError):
-                connection.sendall(bytes([status]))
+    status = 1
+    try:
+        status = apiserver.serve(waiting.arguments, waiting.listener)
+    finally:
+        sys.stdout.flush()
+        with suppress(OSError):
+            waiting.connection.sendall(bytes([status]))
     return status
 
 
+class _Waiting(threading.Thread):
+    """Waits for the call, takes it, and does to this process what is done to the caller. What nobody calls ends."""
+
+    def __init__(self, channel: socket.socket) -> None:
+        super().__init__(name="standby", daemon=True)
+        self._channel = channel
+        self.called = threading.Event()
+        self.taken = threading.Event()
+        self.connection: socket.socket | None = None
+        self.arguments: Sequence[str] = ()
+        self.listener: socket.socket | None = None
+
+    def run(self) -> None:
+        try:
+            _, received, _, _ = socket.recv_fds(self._channel, 1, 1)
+            self._channel.close()
+            if not received:
+                os._exit(0)
+            self.called.set()
+            connection = socket.socket(fileno=received[0])
+            self.arguments = _become(connection)
+            from steersman.envtest import apiserver
+
+            self.listener = apiserver.listen_early(self.arguments)
+            connection.sendall(_TAKEN)
+            self.connection = connection
+        finally:
+            self.taken.set()
+        _obey(connection)
+
+
 def _become(connection: socket.socket) -> Sequence[str]:
-    """Take over the caller's place in the system, and tell it; gives its arguments."""
+    """Take over the caller's place in the system; gives its arguments."""
     head, streams, _, _ = socket.recv_fds(connection, 8, 3)
     length = int.from_bytes(head, "big")
     content = bytearray()
@@ -167,7 +193,6 @@ def _become(connection: socket.socket) -> Sequence[str]:
     time.tzset()
     arguments: list[str] = call["arguments"]
     sys.argv[1:] = ["kube-apiserver", *arguments]
-    connection.sendall(_TAKEN)
     return arguments
 
 

@@ -18,7 +18,7 @@ async def listen(host: str, port: int) -> socket.socket:
 
     Raises ListenError with a message of one line.
     """
-    where = f"[{host}]:{port}" if ":" in host else f"{host}:{port}"
+    where = _where(host, port)
     if not 0 <= port <= 65535:  # getaddrinfo() would take it modulo 65536
         raise ListenError(f"cannot listen on {where}: no such port")
     try:
@@ -32,6 +32,19 @@ async def listen(host: str, port: int) -> socket.socket:
     except OSError as error:
         reason = os.strerror(error.errno) if error.errno else str(error)
         raise ListenError(f"cannot listen on {where}: {reason}") from error
+
+
+def listen_at(address: str, port: int) -> socket.socket:
+    """As `listen`, without a loop: the host is an IP address. Raises ListenError."""
+    family = socket.AF_INET6 if ":" in address else socket.AF_INET
+    try:
+        return _bound(family, (address, port))
+    except (OSError, OverflowError) as error:
+        raise ListenError(f"cannot listen on {_where(address, port)}: {error}") from error
+
+
+def _where(host: str, port: int) -> str:
+    return f"[{host}]:{port}" if ":" in host else f"{host}:{port}"
 
 
 def _bound(family: int, address: tuple[str, int] | tuple[str, int, int, int] | tuple[int, bytes]) -> socket.socket:

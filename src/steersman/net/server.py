@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import socket
 import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -43,24 +44,26 @@ class Server:
         port: int = 0,
         ssl: SSLContext | None = None,
         limits: Limits | None = None,
+        listener: socket.socket | None = None,
     ) -> Server:
-        """Listens and serves. Port 0 takes a free port: see `.port` and `.url`; `ssl` makes it HTTPS.
+        """Listens and serves. Port 0 takes a free port: see `.port` and `.url`; `ssl` makes it HTTPS. A `listener` that
+        listens there already is taken over; those who have connected meanwhile are served now.
 
         The handler is called once per request, on the loop. An async one runs at once up to its first wait, without
         a task of its own. What it raises is logged and answered with 500. Raises ListenError.
         """
         loop = asyncio.get_running_loop()
         context = ServerContext(loop, handler, limits or Limits(), EagerRunner(loop), tick=loop.time())
-        socket = await listen(host, port)
+        bound = listener or await listen(host, port)
         timeouts: dict[str, Any] = {} if ssl is None else {"ssl_handshake_timeout": context.limits.head_timeout}
         try:
-            listener = await loop.create_server(
-                lambda: Connection(context), sock=socket, ssl=ssl, backlog=BACKLOG, **timeouts
+            serving = await loop.create_server(
+                lambda: Connection(context), sock=bound, ssl=ssl, backlog=BACKLOG, **timeouts
             )
         except BaseException:
-            socket.close()
+            bound.close()
             raise
-        return cls(context, listener, host, socket.getsockname()[1], secure=ssl is not None)
+        return cls(context, serving, host, bound.getsockname()[1], secure=ssl is not None)
 
     @property
     def connections(self) -> int:

@@ -22,6 +22,7 @@ from steersman.apimachinery.schema.cel.library.authorization import (
     ResourceCheck,
 )
 from steersman.apiserver.admission.chain import Attributes
+from steersman.apiserver.admission.matching import request_namespace
 from steersman.apiserver.authn.user import UserInfo, service_account_groups, service_account_name
 from steersman.apiserver.authz import attributes as authz
 from steersman.apiserver.authz.narrowing import fields, labels
@@ -33,7 +34,6 @@ __all__ = [
     "Outcome",
     "admission_variables",
     "compile_conditions",
-    "request_namespace",
 ]
 
 _NAMESPACE_META = frozenset(
@@ -87,13 +87,6 @@ def namespace_object(namespace: Object | None) -> Object | None:
         return None
     meta = {key: value for key, value in namespace["metadata"].items() if key in _NAMESPACE_META}
     return {"metadata": meta, "spec": namespace.get("spec") or {}, "status": namespace.get("status") or {}}
-
-
-def request_namespace(attributes: Attributes) -> str:
-    """A write's namespace; a Namespace is in itself."""
-    if attributes.namespace:
-        return attributes.namespace
-    return attributes.name if attributes.scope.gvr == ("", "v1", "namespaces") else ""
 
 
 def _own_question(attributes: Attributes) -> Question:

@@ -31,6 +31,13 @@ Equivalents = Callable[[ResourceScope], Iterable[ResourceScope]]
 """The scopes that serve the objects of a scope, in any version and group."""
 
 
+def request_namespace(attributes: Attributes) -> str:
+    """A write's namespace; a Namespace is in itself."""
+    if attributes.namespace:
+        return attributes.namespace
+    return attributes.name if attributes.scope.gvr == ("", "v1", "namespaces") else ""
+
+
 def is_exempt(scope: ResourceScope) -> bool:
     """What configures admission is never itself subject to what it configures, so it can always be repaired; and
     nobody stands between a review and its answer."""

@@ -12,7 +12,7 @@ from typing import Any, Generic, TypeVar
 from steersman.api.admissionregistration.webhook_configuration import UNSEEN
 from steersman.apimachinery.errors import ApiError, Forbidden, forbidden, not_found
 from steersman.apiserver.admission.chain import Attributes
-from steersman.apiserver.admission.conditions import request_namespace
+from steersman.apiserver.admission.matching import request_namespace
 from steersman.apiserver.admission.policies.criteria import Matcher
 from steersman.apiserver.admission.policies.params import ParamError, collect_params, param_scope
 from steersman.apiserver.admission.policies.source import Binding, Policy

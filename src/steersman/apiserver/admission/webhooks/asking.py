@@ -18,8 +18,13 @@ from steersman.api.review_answers import AnswerError
 from steersman.apimachinery import names
 from steersman.apimachinery.errors import ApiError, BadRequest, forbidden, internal
 from steersman.apiserver.admission.chain import METADATA, Attributes
-from steersman.apiserver.admission.conditions import admission_variables, request_namespace
-from steersman.apiserver.admission.matching import Equivalents, matched_scope, namespace_matches, object_matches
+from steersman.apiserver.admission.matching import (
+    Equivalents,
+    matched_scope,
+    namespace_matches,
+    object_matches,
+    request_namespace,
+)
 from steersman.apiserver.admission.versions import convert
 from steersman.apiserver.admission.webhooks.hooks import Hook
 from steersman.apiserver.authz.attributes import Authorizer
@@ -73,6 +78,8 @@ class Asker:
     async def _conditions_hold(self, hook: Hook, scope: ResourceScope, attributes: Attributes) -> bool:
         if hook.conditions is None:
             return True
+        from steersman.apiserver.admission.conditions import admission_variables  # deferred: few hooks have conditions
+
         question = await self.question(scope, attributes)
         variables = admission_variables(
             attributes, question.kind, question.resource, self.authorizer, objects=(question.obj, question.old)

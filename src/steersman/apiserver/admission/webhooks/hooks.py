@@ -8,13 +8,15 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from steersman.apimachinery.selectors import LabelSelector, SelectorError, from_object
-from steersman.apiserver.admission.conditions import Conditions, compile_conditions
 from steersman.apiserver.aside import patiently
 from steersman.apiserver.watchcache import Change, ResourceCache
 from steersman.apiserver.webhooks.caller import ClientConfig
+
+if TYPE_CHECKING:
+    from steersman.apiserver.admission.conditions import Conditions
 
 DEFAULT_TIMEOUT = 10
 
@@ -97,8 +99,14 @@ def hook(configuration: str, item: Mapping[str, Any]) -> Hook:
         timeout=item.get("timeoutSeconds") or DEFAULT_TIMEOUT,
         review_versions=item.get("admissionReviewVersions") or (),
         reinvoked=item.get("reinvocationPolicy") == "IfNeeded",
-        conditions=compile_conditions(conditions) if conditions else None,
+        conditions=_compiled(conditions) if conditions else None,
     )
+
+
+def _compiled(conditions: Sequence[Mapping[str, Any]]) -> Conditions:
+    from steersman.apiserver.admission.conditions import compile_conditions  # deferred: few hooks have conditions
+
+    return compile_conditions(conditions)
 
 
 def _selector(selector: Mapping[str, Any] | None) -> LabelSelector | None:
