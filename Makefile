@@ -6,7 +6,7 @@ ARGS ?=
 BIN := $(VENV)/bin
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test check bench lock
+.PHONY: help demo test check bench stubs lock
 
 help: ## what there is to make
 	@sed -n 's/^\([a-z]*\):.*## /  make \1\t/p' $(MAKEFILE_LIST) | expand -t 16
@@ -26,6 +26,9 @@ check: $(VENV)/developing ## formatting, lint, types, import contracts
 bench: $(VENV)/developing ## measurements of single parts; see bench/README.md for the whole
 	@for program in cel http_server managed_fields schema store; do \
 	  echo "== bench/$$program.py"; $(BIN)/python bench/$$program.py || exit 1; done
+
+stubs: $(VENV)/developing ## compile etcd's messages (src/steersman/store/etcd/rpc.proto)
+	cd src/steersman/store/etcd && $(abspath $(BIN))/python -m grpc_tools.protoc -I. --descriptor_set_out=rpc.binpb rpc.proto
 
 lock: ## pin the development requirements anew (needs uv)
 	uv pip compile --quiet --upgrade --universal --generate-hashes --no-header --python-version 3.11 \

@@ -296,8 +296,9 @@ async def check_compaction(store: Store) -> None:
     assert await store.get(b"kept") == KeyValue(b"kept", b"old", 12, 12)
     recorder = Recorder()
     store.watch(*_ALL, 13, recorder.deliver)
-    events = await recorder.until(2)
-    assert events == [StoreEvent(b"a", None, 13, 2, 11), StoreEvent(b"b", b"1", 14, 14, 0)]
+    deleted, created = await recorder.until(2)
+    assert deleted in (StoreEvent(b"a", None, 13, 2, 11), StoreEvent(b"a", None, 13, 0, 0)), "what was before is gone"
+    assert created == StoreEvent(b"b", b"1", 14, 14, 0)
     assert [event.revision for event in await running.until(13)] == list(range(2, 15))
     assert await put(store, b"a", b"again") == 15
     assert await store.get(b"a") == KeyValue(b"a", b"again", 15, 15)
@@ -386,7 +387,7 @@ async def check_close(store: Store) -> None:
     accepted = [asyncio.ensure_future(store.swap(b"k%d" % number, 0, b"")) for number in range(30)]
     await asyncio.sleep(0)
     await asyncio.gather(store.close(), store.close())
-    assert await asyncio.gather(*accepted) == recorder.revisions == list(range(2, 32))
+    assert sorted(await asyncio.gather(*accepted)) == recorder.revisions == list(range(2, 32))
     assert [type(error) for error in recorder.ends] == [StoreUnavailable]
     await store.close()
     assert store.revision == 31

@@ -27,7 +27,7 @@ class StoreEvent:
 
     `value` is None for a deletion, `create_revision` is then that of the deleted key. `previous_revision` is the
     key's mod_revision before the write, 0 for a creation; what it held then is not carried, whoever wants it has
-    the key's last event or reads the range at `revision - 1`.
+    the key's last event or reads the range at `revision - 1`. Where that is compacted, a store may leave both 0.
     """
 
     key: bytes
@@ -80,6 +80,10 @@ class StoreUnavailable(StoreError):
     """The store cannot be opened, read or written (disk full, read-only file, I/O error, damage), or is closed."""
 
 
+class UnknownOutcome(StoreUnavailable):
+    """A write may have been carried out or not, and it cannot be found out which."""
+
+
 class Watch(Protocol):
     """A running watch; `cancel` ends it, after which its callback is not called again."""
 
@@ -87,7 +91,14 @@ class Watch(Protocol):
 
 
 class Store(Protocol):
-    """The protocol of every store; all methods are called on the event loop that opened it."""
+    """The protocol of every store; all methods are called on the event loop that opened it.
+
+    A store that is `shared` is written by other processes, too: what they have written is delivered some time after
+    it was acknowledged to them, and `settle` waits for it.
+    """
+
+    @property
+    def shared(self) -> bool: ...
 
     @property
     def revision(self) -> int:
@@ -114,9 +125,10 @@ class Store(Protocol):
         """Write `value` (None: delete) if the key's mod_revision is `expected` (0: it does not exist).
 
         Returns the write's revision, once it is durable. By then every watch callback of this store has been given
-        the event. Raises CompareFailed: nothing was written. Raises StoreUnavailable: nothing was written, unless
-        the disk failed under the write, which may then reappear when the store is opened again. A cancelled call
-        may still be carried out. Deleting with expected 0, or a negative expected, is a ValueError.
+        the event. Raises CompareFailed: nothing was written, and what is there instead has been given to the
+        callbacks. Raises StoreUnavailable: nothing was written, unless it is UnknownOutcome, or the disk failed under
+        the write, which may then reappear when the store is opened again. A cancelled call may still be carried out.
+        Deleting with expected 0, or a negative expected, is a ValueError.
         """
         ...
 
@@ -137,6 +149,16 @@ class Store(Protocol):
         raises goes to the loop's exception handler and ends nothing. Raises Compacted, StoreUnavailable, and
         ValueError for a negative revision.
         """
+        ...
+
+    async def settle(self) -> None:
+        """Wait until the watch callbacks have been given every write that was acknowledged, to whomever, before this
+        call. Only where the store is shared there is something to wait for. Raises StoreUnavailable.
+        """
+        ...
+
+    def trouble(self) -> str | None:
+        """Why the store cannot be used just now, in a line; None while it can."""
         ...
 
     async def compact(self, revision: int) -> None:

@@ -21,6 +21,8 @@ from steersman.store.interface import (
 class MemoryStore:
     """A `Store` that lives as long as the object. `history` says what automatic compaction leaves readable."""
 
+    shared = False
+
     def __init__(self, *, history: History | None = None) -> None:
         self._history = history or History()
         self._keeper = HistoryKeeper(self._history)
@@ -88,6 +90,12 @@ class MemoryStore:
         past = (self._versions.get(then) for then in range(position, self._revision + 1))
         watch.give([event for event in past if event is not None and start <= event.key < end])
         return watch
+
+    async def settle(self) -> None:
+        self._check_open()
+
+    def trouble(self) -> str | None:
+        return "the store is closed" if self._closed else None
 
     async def compact(self, revision: int) -> None:
         self._check_open()

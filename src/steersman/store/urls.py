@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
 from urllib.parse import unquote, urlsplit
 
 from steersman.store.history import History
@@ -9,19 +11,42 @@ from steersman.store.interface import Store, StoreError
 from steersman.store.memory import MemoryStore
 from steersman.store.sqlite import SQLiteStore
 
-_FORMS = "memory://, sqlite:///relative.db, sqlite:////absolute/path.db"
+if TYPE_CHECKING:
+    from steersman.store.etcd import EtcdStore
+
+_FORMS = "memory://, sqlite:///relative.db, sqlite:////absolute/path.db, etcd://host:2379,host:2379"
 
 
 class BadStoreURL(StoreError):
     """The URL names no store."""
 
 
-async def open_store(url: str, *, history: History | None = None, fsync: bool = True) -> Store:
-    """Open the store a URL names: `memory://`, `sqlite:///relative.db` or `sqlite:////absolute/path.db`.
+@dataclass(frozen=True, slots=True)
+class Credentials:
+    """What an etcd may want to see: PEM texts (`ca`: whom to trust), a user of its own authentication.
 
-    The forms are SQLAlchemy's; `%`-escapes in a path are decoded. `fsync` is whether SQLite's commits
-    wait for the disk. Raises BadStoreURL, StoreUnavailable.
+    With any PEM text, or `tls`, TLS is spoken.
     """
+
+    tls: bool = False
+    ca: bytes | None = None
+    cert: bytes | None = None
+    key: bytes | None = None
+    user: str = ""
+    password: str = ""
+
+
+async def open_store(
+    url: str, *, history: History | None = None, fsync: bool = True, credentials: Credentials | None = None
+) -> Store:
+    """Open the store a URL names: `memory://`, `sqlite:///relative.db`, `sqlite:////absolute/path.db` or
+    `etcd://host:port,host:port/prefix`.
+
+    The forms of SQLite's are SQLAlchemy's; `%`-escapes in a path are decoded. `fsync` is whether SQLite's commits
+    wait for the disk, `credentials` are for etcd. Raises BadStoreURL, StoreUnavailable.
+    """
+    if url.startswith("etcd://"):
+        return await _open_etcd(url, history, credentials or Credentials())
     try:
         parts = urlsplit(url)
     except ValueError as error:
@@ -39,3 +64,17 @@ async def open_store(url: str, *, history: History | None = None, fsync: bool = 
     if len(parts.path) < 2 or parts.path.endswith("/"):
         raise BadStoreURL(f"the path of the database is missing: {url!r}; use sqlite:///cluster.db")
     return await SQLiteStore.open(unquote(parts.path[1:]), history=history, fsync=fsync)
+
+
+async def _open_etcd(url: str, history: History | None, credentials: Credentials) -> EtcdStore:
+    try:
+        from steersman.store.etcd import TLS, EtcdStore, parse_url
+    except ImportError as error:
+        raise BadStoreURL(f"an etcd store needs more packages ({error}); pip install 'steersman[etcd]'") from None
+    given = credentials.ca, credentials.cert, credentials.key
+    tls = TLS(*given) if credentials.tls or any(given) else None
+    try:
+        settings = parse_url(url, tls, credentials.user, credentials.password)
+    except ValueError as error:
+        raise BadStoreURL(str(error)) from None
+    return await EtcdStore.open(settings, history=history)

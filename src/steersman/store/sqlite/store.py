@@ -34,6 +34,8 @@ _INLINE_VALUES = 8
 class SQLiteStore:
     """A `Store` in the file at a path. Made by `open`; used on one event loop; ended by `close`."""
 
+    shared = False
+
     def __init__(self, files: Files, history: History) -> None:
         """Take over what `open_files` opened; for `open`."""
         self._files = files
@@ -129,6 +131,12 @@ class SQLiteStore:
         if not live:
             self._catch_up(watch)
         return watch
+
+    async def settle(self) -> None:
+        self._check_open()
+
+    def trouble(self) -> str | None:
+        return None if self._broken is None else str(self._broken)
 
     async def compact(self, revision: int) -> None:
         self._check_open()
