@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import argparse
-import importlib
+import importlib.util
 import sys
-from collections.abc import Sequence
-from typing import NoReturn
+from collections.abc import Iterable, Sequence
 
 from steersman import __version__
+from steersman._util.commandline import AnsweringParser, Parser, explain
 
 COMMANDS = {
     "serve": "steersman.controlplane.command",
@@ -22,48 +21,61 @@ COMMANDS = {
     "init": "steersman.generate.init_command",
     "envtest-assets": "steersman.envtest.command",
     "demo": "steersman.demo.command",
+    "completion": "steersman.completion.command",
 }
 """Subcommands by name, and the module that has each: it is imported when it is called, for start-up's sake."""
 
 ANSWERING = frozenset({"cel", "crd", "finalizers", "migrate", "validate"})
 """Subcommands that exit with 1 to say that something is wrong with what they looked at; wrong arguments give 2."""
 
-
-class Parser(argparse.ArgumentParser):
-    """Says what is wrong with the arguments in one line, and exits with 1 as for any other failure."""
-
-    usage_status = 1
-
-    def error(self, message: str) -> NoReturn:
-        self.exit(self.usage_status, f"{self.prog}: {message}; see {self.prog} --help\n")
-
-
-class AnsweringParser(Parser):
-    """For commands for which 1 is an answer."""
-
-    usage_status = 2
+_WHOLE = "it is in the server's distribution: pip install steersman, in the place of steersman-client"
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run a subcommand; returns the process's exit status."""
-    given = sys.argv[1:] if arguments is None else arguments
+    given = list(sys.argv[1:] if arguments is None else arguments)
+    if given and given[0] == "help":
+        given = [*given[1:], "--help"]
     called = next((word for word in given if not word.startswith("-")), "")
-    make = AnsweringParser if called in ANSWERING else Parser
-    parser = make(prog="steersman", description=_description())
-    parser.add_argument("--version", action="version", version=f"steersman {__version__}")
-    commands = parser.add_subparsers(dest="command", required=True, metavar="COMMAND")
-    for name in [called] if called in COMMANDS else COMMANDS:
-        importlib.import_module(COMMANDS[name]).add_parser(commands)
-    options = parser.parse_args(given)
+    if called in COMMANDS and not _installed(called):
+        print(f"steersman {called}: {_WHOLE}", file=sys.stderr)
+        return 1
+    options = parser_of([called] if called in COMMANDS else COMMANDS, answering=called in ANSWERING).parse_args(given)
     run: int = options.run(options)
     return run
 
 
-def _description() -> str:
-    return (
-        "A Kubernetes-compatible API server for custom resources. `steersman COMMAND --help` tells a command's options."
-    )
+def parser_of(commands: Iterable[str] = COMMANDS, *, answering: bool = False) -> Parser:
+    """The parser of the command line, which knows these subcommands: those of them that are installed."""
+    parser = (AnsweringParser if answering else Parser)(prog="steersman", description=_DESCRIPTION)
+    parser.add_argument("--version", action="version", version=f"steersman {__version__}", help="show the version")
+    # The completion of shells is made of all parsers.
+    parser.set_defaults(whole=parser_of)
+    below = parser.add_subparsers(dest="command", required=True, metavar="COMMAND", title="commands")
+    for name in commands:
+        if _installed(name):
+            importlib.import_module(COMMANDS[name]).add_parser(below)
+    explain(parser, _EXAMPLES, {0: "it is done", 1: "it is not; stderr says why", 2: "see the command's own help"})
+    return parser
 
+
+def _installed(name: str) -> bool:
+    """Whether a command is part of what is installed: the client's distribution lacks some."""
+    try:
+        return importlib.util.find_spec(COMMANDS[name]) is not None
+    except ModuleNotFoundError:
+        return False
+
+
+_DESCRIPTION = (
+    "A Kubernetes-compatible API server for custom resources, and an operator runtime. `steersman COMMAND --help`, or "
+    "`steersman help COMMAND`, is the manual of a command."
+)
+_EXAMPLES = (
+    ("an API server in memory, for any kubectl", "steersman serve --kubeconfig cluster.kubeconfig"),
+    ("a new operator's project, with tests that pass", "steersman init shop"),
+    ("the manual of a command below another", "steersman help crd lint"),
+)
 
 if __name__ == "__main__":
     sys.exit(main())

@@ -31,9 +31,14 @@ class AdmissionPlugins:
 
 
 def add_flags(parser: argparse.ArgumentParser) -> None:
-    add = parser.add_argument
-    add("--disable-admission-plugins", default="", metavar="NAMES", help="plugins that are not to run")
-    add("--enable-admission-plugins", default="", metavar="NAMES", help="plugins to run beside the default ones")
+    add = parser.add_argument_group("admission").add_argument
+    add("--disable-admission-plugins", default="", metavar="NAMES", help="plugins that are not to run (default: none)")
+    add(
+        "--enable-admission-plugins",
+        default="",
+        metavar="NAMES",
+        help="plugins to run beside the default ones (default: none)",
+    )
 
 
 def configuration(options: argparse.Namespace) -> AdmissionPlugins:

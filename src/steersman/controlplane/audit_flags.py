@@ -26,42 +26,67 @@ _VERSION = "audit.k8s.io/v1"
 
 def add_flags(parser: argparse.ArgumentParser, boolean: Callable[[str], bool]) -> None:
     """The flags; `boolean` reads true and false."""
-    add = parser.add_argument
-    add("--audit-policy-file", metavar="FILE", help="which requests are recorded, and how (audit.k8s.io/v1 Policy)")
-    add("--audit-log-path", metavar="FILE", help="record them there, one JSON object a line; - is stdout")
-    add("--audit-log-maxsize", type=int, default=100, metavar="MB", help="after which the log is rotated; 0: never")
-    add("--audit-log-maxage", type=int, default=366, metavar="DAYS", help="that old logs are kept; 0: any age")
+    group = parser.add_argument_group("audit")
+    add = group.add_argument
+    add(
+        "--audit-policy-file",
+        metavar="FILE",
+        help="a Policy (audit.k8s.io/v1): which requests are recorded, and how (default: none)",
+    )
+    add(
+        "--audit-log-path",
+        metavar="FILE",
+        help="record them there, one JSON object a line; - is stdout (default: nowhere)",
+    )
+    add(
+        "--audit-log-maxsize",
+        type=int,
+        default=100,
+        metavar="MB",
+        help="the size after which the log is rotated; 0: never",
+    )
+    add("--audit-log-maxage", type=int, default=366, metavar="DAYS", help="how long old logs are kept; 0: for ever")
     add("--audit-log-maxbackup", type=int, default=100, metavar="N", help="old logs that are kept; 0: all")
     add(
-        "--audit-log-compress", type=boolean, nargs="?", const=True, default=False, metavar="BOOL", help="pack old logs"
+        "--audit-log-compress",
+        type=boolean,
+        nargs="?",
+        const=True,
+        default=False,
+        metavar="BOOL",
+        help="pack old logs (default: false)",
     )
-    add("--audit-log-format", choices=("json",), default="json", help="of the log's lines")
-    add("--audit-webhook-config-file", metavar="FILE", help="a kubeconfig: record them at this webhook")
+    add("--audit-log-format", choices=("json",), default="json", help="the form of the log's lines")
+    add(
+        "--audit-webhook-config-file",
+        metavar="FILE",
+        help="a kubeconfig: record them at this webhook (default: nowhere)",
+    )
     add(
         "--audit-webhook-initial-backoff",
         type=_seconds,
-        default=10.0,
+        default="10s",
         metavar="TIME",
-        help="before what failed is tried again",
+        help="how long it is until what failed is tried again",
     )
     for plugin, (mode, size, throttle) in _PLUGINS.items():
-        _add_backend_flags(parser, boolean, plugin, mode, size, throttle)
+        _add_backend_flags(group, boolean, plugin, mode, size, throttle)
 
 
 def _add_backend_flags(
-    parser: argparse.ArgumentParser,
+    group: argparse._ArgumentGroup,
     boolean: Callable[[str], bool],
     plugin: str,
     mode: str,
     size: int,
     throttle: bool,
 ) -> None:
-    add = partial(_add, parser, f"--audit-{plugin}")
+    add = partial(_add, group, f"--audit-{plugin}")
     add("mode", default=mode, choices=_MODES, help="whether requests wait for their events to be written")
-    add("version", default=_VERSION, choices=(_VERSION,), help="of the events")
+    add("version", default=_VERSION, choices=(_VERSION,), help="the version of the events")
     add("batch-buffer-size", type=int, default=10_000, metavar="N", help="events that may wait; more are lost")
     add("batch-max-size", type=int, default=size, metavar="N", help="events in a batch")
-    add("batch-max-wait", type=_seconds, default=30.0, metavar="TIME", help="that a batch waits to become full")
+    add("batch-max-wait", type=_seconds, default="30s", metavar="TIME", help="how long a batch waits to become full")
     add("batch-throttle-enable", type=boolean, default=throttle, metavar="BOOL", help="limit the rate of batches")
     add("batch-throttle-qps", type=float, default=10.0, metavar="N", help="batches a second")
     add("batch-throttle-burst", type=int, default=15, metavar="N", help="batches at once")
@@ -70,14 +95,26 @@ def _add_backend_flags(
         type=boolean,
         default=False,
         metavar="BOOL",
-        help="cut events and batches that are too large",
+        help="cut events and batches that are too large (default: false)",
     )
-    add("truncate-max-batch-size", type=int, default=10 * 1024 * 1024, metavar="BYTES", help="of a batch")
-    add("truncate-max-event-size", type=int, default=100 * 1024, metavar="BYTES", help="of an event")
+    add(
+        "truncate-max-batch-size",
+        type=int,
+        default=10 * 1024 * 1024,
+        metavar="BYTES",
+        help="the size of a batch that is too large",
+    )
+    add(
+        "truncate-max-event-size",
+        type=int,
+        default=100 * 1024,
+        metavar="BYTES",
+        help="the size of an event that is too large",
+    )
 
 
-def _add(parser: argparse.ArgumentParser, prefix: str, name: str, **options: object) -> None:
-    parser.add_argument(f"{prefix}-{name}", **options)  # type: ignore[arg-type]
+def _add(group: argparse._ArgumentGroup, prefix: str, name: str, **options: object) -> None:
+    group.add_argument(f"{prefix}-{name}", **options)  # type: ignore[arg-type]
 
 
 def configuration(options: argparse.Namespace) -> Callable[[], Auditor] | None:

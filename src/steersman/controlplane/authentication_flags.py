@@ -23,21 +23,40 @@ _WEBHOOK = "--authentication-token-webhook"
 
 def add_flags(parser: argparse.ArgumentParser, boolean: Callable[[str], bool]) -> None:
     """The flags; `boolean` reads true and false."""
-    add = parser.add_argument
+    add = parser.add_argument_group("who is who").add_argument
+    add("--client-ca-file", metavar="FILE", help="CA of client certificates: CN = user, O = groups (default: none)")
+    add(
+        "--token-auth-file",
+        metavar="FILE",
+        help="static tokens, a CSV line each: token,user,uid,groups (default: none)",
+    )
     add("--anonymous-auth", type=boolean, metavar="BOOL", help="allow requests without credentials (default: true)")
-    add("--authentication-config", metavar="FILE", help="an AuthenticationConfiguration, read again when it changes")
-    add(f"{_WEBHOOK}-config-file", metavar="FILE", help="kubeconfig of a service that knows whose tokens are")
-    add(f"{_WEBHOOK}-version", default="v1beta1", metavar="NAME", help="of the TokenReview: v1 or v1beta1")
-    add(f"{_WEBHOOK}-cache-ttl", type=seconds, default=120.0, metavar="TIME", help="how long its answers are kept")
-    add("--oidc-issuer-url", metavar="URL", help="whose tokens (JWT) are good, beside our own")
+    add(
+        "--authentication-config",
+        metavar="FILE",
+        help="an AuthenticationConfiguration, read again when it changes (default: none)",
+    )
+    add(
+        f"{_WEBHOOK}-config-file",
+        metavar="FILE",
+        help="kubeconfig of a service that knows whose tokens are (default: none)",
+    )
+    add(f"{_WEBHOOK}-version", default="v1beta1", metavar="NAME", help="the version of the TokenReview: v1 or v1beta1")
+    add(f"{_WEBHOOK}-cache-ttl", type=seconds, default="2m", metavar="TIME", help="how long its answers are kept")
+    add("--oidc-issuer-url", metavar="URL", help="whose tokens (JWT) are good, beside our own (default: nobody's)")
     add("--oidc-client-id", metavar="NAME", help="whom the issuer's tokens must be made for")
-    add("--oidc-ca-file", metavar="FILE", help="authorities of the issuer's certificate (PEM), not the system's")
+    add("--oidc-ca-file", metavar="FILE", help="authorities of the issuer's certificate, PEM (default: the system's)")
     add("--oidc-username-claim", metavar="NAME", help="the claim that is the user's name (default: sub)")
     add("--oidc-username-prefix", metavar="TEXT", help="put before names; - for nothing (default: the issuer and #)")
-    add("--oidc-groups-claim", metavar="NAME", help="the claim that is the user's groups")
-    add("--oidc-groups-prefix", metavar="TEXT", help="put before groups")
+    add("--oidc-groups-claim", metavar="NAME", help="the claim that is the user's groups (default: none)")
+    add("--oidc-groups-prefix", metavar="TEXT", help="put before groups (default: nothing)")
     add("--oidc-signing-algs", metavar="NAMES", help="how tokens may be signed (default: RS256)")
-    add("--oidc-required-claim", action="append", metavar="KEY=VALUE", help="what a token must also say")
+    add(
+        "--oidc-required-claim",
+        action="append",
+        metavar="KEY=VALUE",
+        help="what a token must also say; may be repeated",
+    )
 
 
 def configuration(options: argparse.Namespace, own_issuers: Collection[str]) -> tuple[TokenSettings, Anonymous]:

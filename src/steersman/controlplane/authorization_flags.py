@@ -26,15 +26,27 @@ _LEGACY = (
 
 
 def add_flags(parser: argparse.ArgumentParser) -> None:
-    add = parser.add_argument
+    add = parser.add_argument_group("who may do what").add_argument
     add(
         "--authorization-mode",
         metavar="MODES",
         help=f"who decides who may do what, in order: names of {', '.join(_MODES)} (default: RBAC)",
     )
-    add("--authorization-config", metavar="FILE", help="an AuthorizationConfiguration, read again when it changes")
-    add("--authorization-webhook-config-file", metavar="FILE", help="kubeconfig of the service that Webhook asks")
-    add("--authorization-webhook-version", metavar="NAME", help="of the SubjectAccessReview: v1 or v1beta1 (default)")
+    add(
+        "--authorization-config",
+        metavar="FILE",
+        help="an AuthorizationConfiguration, read again when it changes (default: none)",
+    )
+    add(
+        "--authorization-webhook-config-file",
+        metavar="FILE",
+        help="kubeconfig of the service that Webhook asks (default: none)",
+    )
+    add(
+        "--authorization-webhook-version",
+        metavar="NAME",
+        help="the version of the SubjectAccessReview: v1 or v1beta1 (default: v1beta1)",
+    )
     for answer, default in (("authorized", "5m"), ("unauthorized", "30s")):
         add(
             f"--authorization-webhook-cache-{answer}-ttl",

@@ -16,6 +16,7 @@ import sys
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from steersman._util.commandline import explain
 from steersman._util.logs import configure
 from steersman.apiserver.authn.tokens import StaticTokens, TokenFileError, parse_token_file
 from steersman.apiserver.authn.user import UserInfo
@@ -50,42 +51,73 @@ class UsageError(Exception):
     """What was asked cannot be done; the message says why, and what to do, in one line."""
 
 
-class _HelpFormatter(argparse.ArgumentDefaultsHelpFormatter):
-    """Tells defaults, but not that there is none."""
-
-    def _get_help_string(self, action: argparse.Action) -> str | None:
-        return action.help if action.default in (None, False, "") else super()._get_help_string(action)
-
-
 def add_parser(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
-    parser = commands.add_parser("serve", help="run an API server with its controllers", formatter_class=_HelpFormatter)
-    add = parser.add_argument
+    parser = commands.add_parser(
+        "serve",
+        help="run an API server with its controllers",
+        usage="%(prog)s [OPTION ...]",
+        description="Run an API server with its controllers, until SIGTERM or SIGINT. The first line on stdout, "
+        "`serving on URL`, comes when it is ready; the log is on stderr. Options that kube-apiserver has too carry its "
+        "names, and mean the same. Loopback, TLS, authentication and RBAC are the default.",
+    )
+    _add_storage(parser)
+    _add_network(parser)
+    service_account_flags.add_flags(parser, _boolean)
+    authentication_flags.add_flags(parser, _boolean)
+    authorization_flags.add_flags(parser)
+    admission_flags.add_flags(parser)
+    audit_flags.add_flags(parser, _boolean)
+    _add_controllers(parser)
+    _add_limits(parser)
+    _add_logging(parser)
+    _add_testing(parser)
+    explain(parser, _EXAMPLES, _STATUSES, files=_FILES, environment=_ENVIRONMENT)
+    parser.set_defaults(run=run)
+
+
+def _add_storage(parser: argparse.ArgumentParser) -> None:
+    add = parser.add_argument_group("storage").add_argument
     add(
         "--store", default="memory://", metavar="URL", help="memory:// | sqlite:///relative.db | sqlite:////absolute.db"
     )
+    add("--history", type=_minutes, default="5", metavar="MINUTES", help="how long old revisions are kept at least")
+
+
+def _add_network(parser: argparse.ArgumentParser) -> None:
+    add = parser.add_argument_group("network and TLS").add_argument
     add("--bind-address", default="127.0.0.1", metavar="IP", help="the address to listen on")
     add("--secure-port", type=int, default=6443, metavar="PORT", help="the port to listen on; 0 takes a free one")
     add(
         "--cert-dir",
         default=None,
         metavar="DIR",
-        help="where the self-made CA and certificates are kept (default: beside the database)",
+        help="where the self-made CA and certificates are kept (default: see files)",
     )
-    add("--tls-cert-file", metavar="FILE", help="the server's certificate (PEM), instead of a self-made one")
+    add("--tls-cert-file", metavar="FILE", help="the server's certificate, PEM (default: a self-made one)")
     add("--tls-private-key-file", metavar="FILE", help="the key of --tls-cert-file")
-    add("--client-ca-file", metavar="FILE", help="CA of client certificates (CN = user, O = groups)")
-    add("--token-auth-file", metavar="FILE", help="static tokens, a CSV line each: token,user,uid,groups")
-    service_account_flags.add_flags(parser, _boolean)
-    audit_flags.add_flags(parser, _boolean)
-    authentication_flags.add_flags(parser, _boolean)
-    authorization_flags.add_flags(parser)
-    admission_flags.add_flags(parser)
+    add("--kubeconfig", metavar="FILE", help="write a kubeconfig for an administrator there, mode 0600 (default: none)")
+    add(
+        "--service-address",
+        type=_service_address,
+        action="append",
+        default=None,
+        metavar="NAMESPACE/NAME=HOST:PORT",
+        help="where a Service is reached that a webhook stands behind; may be repeated (default: its EndpointSlices)",
+    )
+
+
+def _add_controllers(parser: argparse.ArgumentParser) -> None:
+    add = parser.add_argument_group("controllers").add_argument
     add("--controllers", default="*", metavar="NAMES", help="controllers to run: *, names, or -name to leave one out")
     add(
         "--hollow-workloads",
         action="store_true",
         help="let Deployments, StatefulSets, DaemonSets, Jobs and Pods progress, although nothing runs",
     )
+
+
+def _add_limits(parser: argparse.ArgumentParser) -> None:
+    add = parser.add_argument_group("limits").add_argument
     add("--max-requests-inflight", type=_count, default=400, metavar="N", help="reads at once; more get 429; 0: any")
     add(
         "--max-mutating-requests-inflight",
@@ -101,17 +133,17 @@ def add_parser(commands: argparse._SubParsersAction[argparse.ArgumentParser]) ->
         metavar="BOOL",
         help="share both limits out among priority levels, and let requests wait in fair queues",
     )
-    add(
-        "--service-address",
-        type=_service_address,
-        action="append",
-        default=None,
-        metavar="NAMESPACE/NAME=HOST:PORT",
-        help="where a Service that a webhook stands behind is reached; may be given several times",
-    )
-    add("--history", type=_minutes, default=5.0, metavar="MINUTES", help="how long old revisions are kept at least")
-    add("--kubeconfig", metavar="PATH", help="write a kubeconfig for an administrator there (mode 0600)")
-    add("--faults", metavar="FILE", help="a plan (YAML) of what is to go wrong, for tests of clients")
+
+
+def _add_logging(parser: argparse.ArgumentParser) -> None:
+    add = parser.add_argument_group("logging").add_argument
+    add("--log-format", choices=("json", "text"), default="text", help="the form of log lines, on stderr")
+    add("-v", "--verbosity", type=int, default=0, metavar="N", help="1 and 4 log more")
+
+
+def _add_testing(parser: argparse.ArgumentParser) -> None:
+    add = parser.add_argument_group("for tests").add_argument
+    add("--insecure-http", action="store_true", help="plain HTTP without authentication, on loopback only")
     add(
         "--unsafe-no-fsync",
         type=_boolean,
@@ -119,12 +151,42 @@ def add_parser(commands: argparse._SubParsersAction[argparse.ArgumentParser]) ->
         const=True,
         default=False,
         metavar="BOOL",
-        help="do not wait for the disk: when the machine fails, the last writes are lost; for tests",
+        help="do not wait for the disk: when the machine fails, the last writes are lost (default: false)",
     )
-    add("--insecure-http", action="store_true", help="plain HTTP without authentication, on loopback only, for tests")
-    add("--log-format", choices=("json", "text"), default="text", help="the form of log lines, on stderr")
-    add("-v", "--verbosity", type=int, default=0, metavar="LEVEL", help="1 and 4 log more")
-    parser.set_defaults(run=run)
+    add(
+        "--faults", metavar="FILE", help="a plan (YAML) of what is to go wrong, for tests of clients (default: nothing)"
+    )
+
+
+_EXAMPLES = (
+    (
+        "a server on a database, and a kubeconfig for it",
+        "steersman serve --store sqlite:///cluster.db --kubeconfig cluster.kubeconfig",
+    ),
+    (
+        "in memory, on a free port, with nothing kept on disk but certificates",
+        "steersman serve --secure-port 0 --cert-dir certs --kubeconfig test.kubeconfig",
+    ),
+    (
+        "for other machines, with users of one's own",
+        "steersman serve --bind-address 0.0.0.0 --store sqlite:////var/lib/steersman/cluster.db "
+        "--tls-cert-file tls.crt --tls-private-key-file tls.key --client-ca-file users.crt",
+    ),
+    (
+        "with an audit log of who did what",
+        "steersman serve --audit-policy-file policy.yaml --audit-log-path audit.log --audit-log-maxage 30",
+    ),
+)
+_STATUSES = {0: "it was stopped by a signal", 1: "it cannot start, or has failed; stderr says why"}
+_FILES = {
+    "DATABASE-certs/": "beside the database: the self-made CA, certificates and keys, and the key that signs tokens",
+    "~/.local/state/steersman/certs/": "the same for memory://",
+    "DATABASE-lock": "keeps two servers from one database",
+}
+_ENVIRONMENT = {
+    "XDG_STATE_HOME": "in the place of ~/.local/state",
+    "HTTPS_PROXY, HTTP_PROXY, NO_PROXY": "a proxy to webhooks and issuers, in capitals or small letters",
+}
 
 
 def run(options: argparse.Namespace) -> int:

@@ -24,12 +24,38 @@ _HOUR, _LONGEST = 3600, 1 << 32
 
 def add_flags(parser: argparse.ArgumentParser, boolean: Callable[[str], bool]) -> None:
     """The flags; `boolean` reads true and false."""
-    add = parser.add_argument
-    add("--service-account-issuer", action="append", metavar="URL", help="of tokens; the first signs, all are accepted")
-    add("--service-account-signing-key-file", metavar="FILE", help="signs tokens (PEM), instead of a self-made key")
-    add("--service-account-key-file", action="append", metavar="FILE", help="more keys (PEM) that tokens may be of")
-    add("--service-account-jwks-uri", default="", metavar="URL", help="where the keys are told to be found")
-    add("--service-account-max-token-expiration", type=_seconds, default=0, metavar="TIME", help="such as 24h")
+    add = parser.add_argument_group("tokens of service accounts").add_argument
+    add(
+        "--service-account-issuer",
+        action="append",
+        metavar="URL",
+        help="the issuer of tokens; may be repeated: the first signs, all are accepted "
+        "(default: https://kubernetes.default.svc)",
+    )
+    add(
+        "--service-account-signing-key-file",
+        metavar="FILE",
+        help="the key (PEM) that signs tokens (default: a self-made one)",
+    )
+    add(
+        "--service-account-key-file",
+        action="append",
+        metavar="FILE",
+        help="a key (PEM) that tokens may be of, too; may be repeated",
+    )
+    add(
+        "--service-account-jwks-uri",
+        default="",
+        metavar="URL",
+        help="where clients are told to find the keys (default: at the server)",
+    )
+    add(
+        "--service-account-max-token-expiration",
+        type=_seconds,
+        default=0,
+        metavar="TIME",
+        help="how long tokens last at most (default: no limit)",
+    )
     add(
         "--service-account-extend-token-expiration",
         type=boolean,
@@ -37,7 +63,7 @@ def add_flags(parser: argparse.ArgumentParser, boolean: Callable[[str], bool]) -
         metavar="BOOL",
         help="let pods' tokens outlive what kubelets ask for",
     )
-    add("--api-audiences", default="", metavar="NAMES", help="whom tokens must be made for; the issuers when left out")
+    add("--api-audiences", default="", metavar="NAMES", help="whom tokens must be made for (default: the issuers)")
 
 
 def configuration(options: argparse.Namespace, directory: Path) -> ServiceAccountConfig:

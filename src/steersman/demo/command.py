@@ -12,6 +12,7 @@ from importlib import import_module
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from steersman._util.commandline import explain
 from steersman.demo.screen import Screen
 from steersman.demo.server import DemoError, DemoServer
 
@@ -27,15 +28,26 @@ def add_parser(commands: argparse._SubParsersAction[argparse.ArgumentParser]) ->
         "demo",
         help="let concurrent writers race on one object, and see that no update is lost",
         description="Start a server on a new SQLite file, define MyApp, let writers race on one counter, and count. "
-        "Exit status: 0 if nothing was lost, 1 otherwise.",
-        formatter_class=argparse.ArgumentDefaultsHelpFormatter,
+        "Each write that loses a race is shown, with who lost to whom on which field.",
     )
     add = parser.add_argument
     add("--writers", type=_positive, default=8, metavar="N", help="writers that race")
     add("--increments", type=_positive, default=25, metavar="N", help="what each writer adds, one at a time")
-    add("--directory", type=Path, metavar="DIR", help="keep the database there, instead of a temporary directory")
+    add("--directory", type=Path, metavar="DIR", help="keep the database there (default: in a temporary directory)")
     add("--keep", action="store_true", help="leave the server up at the end, until Ctrl-C")
+    explain(
+        parser,
+        _EXAMPLES,
+        {0: "nothing was lost", 1: "something was, or the server could not start"},
+        environment={"NO_COLOR": "show no colours"},
+    )
     parser.set_defaults(run=run)
+
+
+_EXAMPLES = (
+    ("eight writers, 25 writes each", "steersman demo"),
+    ("more of a fight, and a server to go on with", "steersman demo --writers 20 --increments 10 --keep"),
+)
 
 
 def run(options: argparse.Namespace) -> int:

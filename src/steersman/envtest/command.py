@@ -8,6 +8,7 @@ import shlex
 import sys
 from pathlib import Path
 
+from steersman._util.commandline import explain
 from steersman.apiserver.endpoints.health import KUBERNETES
 from steersman.envtest.__main__ import PROGRAMS
 from steersman.envtest.flags import known_flags
@@ -38,7 +39,7 @@ def add_parser(commands: argparse._SubParsersAction[argparse.ArgumentParser]) ->
         help="write stand-ins for the programs that controller-runtime's envtest starts",
         description="Write kube-apiserver, etcd and kubectl into a directory: scripts that run this installation of "
         "steersman (kubectl: the one that is on the PATH). Tests that use envtest run on them, unchanged: "
-        "KUBEBUILDER_ASSETS=DIR go test ./...",
+        "KUBEBUILDER_ASSETS=DIR go test ./... What is printed is the directory that has the programs.",
     )
     parser.add_argument("directory", metavar="DIR", help="is made if it is not there; the programs are replaced")
     parser.add_argument(
@@ -46,7 +47,18 @@ def add_parser(commands: argparse._SubParsersAction[argparse.ArgumentParser]) ->
         action="store_true",
         help="write them where setup-envtest looks below DIR (its --bin-dir): k8s/VERSION-OS-ARCH",
     )
+    explain(parser, _EXAMPLES, {0: "the programs are written", 1: "they cannot be"}, files=_FILES)
     parser.set_defaults(run=run)
+
+
+_EXAMPLES = (
+    (
+        "run the tests of a kubebuilder project",
+        'KUBEBUILDER_ASSETS="$(steersman envtest-assets bin/steersman)" go test ./...',
+    ),
+    ("where Makefiles of kubebuilder look, too", "steersman envtest-assets --setup-envtest bin"),
+)
+_FILES = {"DIR/kube-apiserver, DIR/etcd, DIR/kubectl": "the programs; each runs this installation of steersman"}
 
 
 def run(options: argparse.Namespace) -> int:

@@ -9,6 +9,8 @@ from collections.abc import Callable, Iterable
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from steersman._util.commandline import explain
+
 if TYPE_CHECKING:
     from types import ModuleType
 
@@ -17,12 +19,33 @@ if TYPE_CHECKING:
 Object = dict[str, Any]
 _ABOUT = "Made by `steersman generate {0}`: change the operator, and make it again."
 _QUANTITIES = ("cpu", "memory")
+_STATUSES = {0: "it is made", 1: "it cannot be; stderr says why"}
+_EXAMPLES = {
+    "crd": [("the definitions of model classes", "steersman generate crd shop/models.py -o crds.yaml")],
+    "models": [
+        ("model classes of a definition", "steersman generate models crds/certificates.yaml -o certificates.py")
+    ],
+    "rbac": [("what an operator is allowed", "steersman generate rbac shop.operator | kubectl apply -f -")],
+    "webhook": [("how the API server reaches webhooks", "steersman generate webhook operator.py --namespace shop")],
+    "deploy": [
+        (
+            "all that a cluster needs, judged before it is applied",
+            "steersman generate deploy operator.py --image registry.example.com/shop:1 | steersman validate -",
+        ),
+    ],
+}
 
 
 def add_parser(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
     """Add `generate` and its subcommands."""
-    generate = commands.add_parser("generate", help="make manifests of an operator, and models of definitions")
-    below = generate.add_subparsers(dest="subcommand", required=True, metavar="SUBCOMMAND")
+    generate = commands.add_parser(
+        "generate",
+        help="make manifests of an operator, and models of definitions",
+        description="Make of an operator's own code what a cluster must be told of it: the operator is loaded, not "
+        "started, and no cluster is asked. And make model classes of definitions.",
+    )
+    below = generate.add_subparsers(dest="subcommand", required=True, metavar="SUBCOMMAND", title="commands")
+    explain(generate, [each for examples in _EXAMPLES.values() for each in examples], _STATUSES)
     _add_crd(below)
     _add_models(below)
     _add_rbac(below)
@@ -37,9 +60,9 @@ def _parser(
     text: str,
     make: Callable[[argparse.Namespace], str],
 ) -> argparse.ArgumentParser:
-    ending = " Exit status: 0 if it is made, 1 if it cannot be."
-    parser = below.add_parser(name, help=about, description=text + ending)
-    parser.add_argument("-o", "--output", metavar="FILE", help="write it to a file instead of stdout")
+    parser = below.add_parser(name, help=about, description=text)
+    parser.add_argument("-o", "--output", metavar="FILE", help="write it to this file (default: to stdout)")
+    explain(parser, _EXAMPLES[name], _STATUSES)
     parser.set_defaults(run=lambda options: _run(options, make))
     return parser
 
@@ -55,9 +78,11 @@ def _add_crd(below: argparse._SubParsersAction[argparse.ArgumentParser]) -> None
         "--conversion-service",
         metavar="NAMESPACE/NAME",
         type=_service,
-        help="the Service of an operator that converts between versions, for definitions of several",
+        help="the Service of an operator that converts between versions, for definitions of several (default: none)",
     )
-    parser.add_argument("--kind", action="append", default=[], metavar="KIND", help="only this one; may be repeated")
+    parser.add_argument(
+        "--kind", action="append", default=[], metavar="KIND", help="only this one; may be repeated (default: all)"
+    )
 
 
 def _add_models(below: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
@@ -65,7 +90,11 @@ def _add_models(below: argparse._SubParsersAction[argparse.ArgumentParser]) -> N
     parser = _parser(below, "models", "model classes of definitions", text, _models)
     parser.add_argument("files", nargs="+", metavar="FILE", help="a file with definitions, or - for stdin")
     parser.add_argument(
-        "--api-version", action="append", default=[], metavar="VERSION", help="this version, not the stored one"
+        "--api-version",
+        action="append",
+        default=[],
+        metavar="VERSION",
+        help="this version; may be repeated (default: the stored one)",
     )
 
 
@@ -96,19 +125,36 @@ def _add_deploy(below: argparse._SubParsersAction[argparse.ArgumentParser]) -> N
         "--replicas",
         type=_number(0, 2**31 - 1),
         metavar="N",
-        help="how many Pods: two where a leader is elected, else one",
+        help="how many Pods (default: two where a leader is elected, else one)",
     )
     add("--no-crds", action="store_true", help="leave the definitions out: they are applied by themselves")
-    add("--metrics-port", type=_number(1, 65535), metavar="PORT", help="serve /metrics on this port of the Pods")
-    add("--requests", metavar="cpu=50m,memory=128Mi", default={}, type=_amounts, help="what a Pod asks for")
-    add("--limits", metavar="cpu=1,memory=256Mi", default={}, type=_amounts, help="what it gets at most")
+    add(
+        "--metrics-port",
+        type=_number(1, 65535),
+        metavar="PORT",
+        help="serve /metrics on this port of the Pods (default: nowhere)",
+    )
+    add(
+        "--requests",
+        metavar="cpu=50m,memory=128Mi",
+        default={},
+        type=_amounts,
+        help="what a Pod asks for (default: as shown)",
+    )
+    add(
+        "--limits",
+        metavar="cpu=1,memory=256Mi",
+        default={},
+        type=_amounts,
+        help="what it gets at most (default: as shown)",
+    )
 
 
 def _of_operator(parser: argparse.ArgumentParser) -> None:
     add = parser.add_argument
     add("operator", metavar="OPERATOR", help="FILE[:NAME] or MODULE[:NAME], as for steersman run")
-    add("--name", metavar="NAME", type=_name, help="what it is called in the cluster: the Manager's name by default")
-    add("--namespace", metavar="NAMESPACE", type=_name, help="where it runs: NAME-system by default")
+    add("--name", metavar="NAME", type=_name, help="what it is called in the cluster (default: the Manager's name)")
+    add("--namespace", metavar="NAMESPACE", type=_name, help="where it runs (default: NAME-system)")
 
 
 def _run(options: argparse.Namespace, make: Callable[[argparse.Namespace], str]) -> int:

@@ -7,6 +7,8 @@ import os
 import sys
 from pathlib import Path
 
+from steersman._util.commandline import explain
+
 REQUIREMENT_VARIABLE = "STEERSMAN_REQUIREMENT"
 
 
@@ -16,21 +18,33 @@ def add_parser(commands: argparse._SubParsersAction[argparse.ArgumentParser]) ->
         "init",
         help="make a project for an operator",
         description="Make a directory with an operator that runs, tests and deploys: a kind, a reconciler, webhooks, "
-        "tests, a Makefile, a Dockerfile. Exit status: 0 if it is made, 1 if it cannot be.",
-        epilog="In the directory, `make test` runs the tests, `make manifests` writes what is to be applied.",
+        "tests, a Makefile, a Dockerfile. In the directory, `make test` runs the tests, `make manifests` writes what "
+        "is to be applied.",
     )
     add = parser.add_argument
     add("name", metavar="NAME", help="the project's name, and its directory: of a-z, 0-9 and -")
-    add("--kind", metavar="KIND", help="the kind of its objects, in CamelCase: by default made of the name")
-    add("--group", metavar="GROUP", help="the API group of the kind, such as shop.example.com: NAME.example.com")
+    add("--kind", metavar="KIND", help="the kind of its objects, in CamelCase (default: made of the name)")
+    add("--group", metavar="GROUP", help="the API group of the kind (default: NAME.example.com)")
     add(
         "--steersman",
         metavar="REQUIREMENT",
         default=os.environ.get(REQUIREMENT_VARIABLE) or "steersman",
-        help=f"where the project gets steersman from: a requirement, a directory or wheel, a URL; by default "
-        f"${REQUIREMENT_VARIABLE}, or steersman",
+        help=f"where the project gets steersman from: a requirement, a directory or wheel, a URL "
+        f"(default: ${REQUIREMENT_VARIABLE}, or steersman)",
+    )
+    explain(
+        parser,
+        _EXAMPLES,
+        {0: "it is made", 1: "it cannot be; files that are there already stay as they are"},
+        environment={REQUIREMENT_VARIABLE: "what --steersman says where it is not given"},
     )
     parser.set_defaults(run=run)
+
+
+_EXAMPLES = (
+    ("a project in the directory shop", "steersman init shop"),
+    ("of a kind with a name of its own", "steersman init shop --kind WebShop --group shop.example.com"),
+)
 
 
 def run(options: argparse.Namespace) -> int:

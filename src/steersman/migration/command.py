@@ -8,6 +8,9 @@ import signal
 import sys
 from typing import TYPE_CHECKING
 
+from steersman._util.commandline import explain
+from steersman.client import cluster_flags
+
 if TYPE_CHECKING:
     from steersman.client.client import Client
 
@@ -22,15 +25,22 @@ def add_parser(commands: argparse._SubParsersAction[argparse.ArgumentParser]) ->
         description="For each CustomResourceDefinition whose objects may be stored in another version than its storage "
         "version: write every object back as it is, so that the server stores it in today's form, then take the old "
         "versions out of status.storedVersions; only then they can be removed from the definition. It can be stopped "
-        "and run again at any time. Exit status: 0 if nothing is left to do, 1 if something is, 2 for wrong arguments.",
+        "and run again at any time.",
     )
     add = parser.add_argument
     add("names", nargs="*", metavar="CRD", help="a definition by its name, such as widgets.example.com")
     add("--all", action="store_true", help="all definitions")
-    add("--kubeconfig", metavar="FILE", help="how to reach the cluster; found as kubectl finds it by default")
-    add("--context", metavar="NAME", help="the context of the kubeconfig to use")
     add("--dry-run", action="store_true", help="have the server check every write, but store nothing")
+    cluster_flags.add_flags(parser)
+    explain(parser, _EXAMPLES, _STATUSES, files=cluster_flags.FILES, environment=cluster_flags.ENVIRONMENT)
     parser.set_defaults(run=run)
+
+
+_EXAMPLES = (
+    ("what would be done, and whether the server takes it", "steersman migrate --all --dry-run"),
+    ("one definition, on the cluster of a context", "steersman migrate widgets.example.com --context production"),
+)
+_STATUSES = {0: "nothing is left to do", 1: "something is left, or has failed", 2: "the arguments are wrong"}
 
 
 def run(options: argparse.Namespace) -> int:

@@ -7,6 +7,9 @@ import asyncio
 import sys
 from typing import TYPE_CHECKING
 
+from steersman._util.commandline import explain
+from steersman.client import cluster_flags
+
 if TYPE_CHECKING:
     from steersman.client.client import Client
 
@@ -19,19 +22,41 @@ def add_parser(commands: argparse._SubParsersAction[argparse.ArgumentParser]) ->
         "finalizers",
         help="find objects whose deletion is held up, and let them go",
         description="List the objects that are being deleted but wait for the owners of their finalizers, such as "
-        "those that keep a namespace Terminating; or, with `strip`, take their finalizers off. Exit status: 0 if "
-        "nothing is held up any more, 1 if something is or fails, 2 for wrong arguments.",
+        "those that keep a namespace Terminating; or, with `strip`, take their finalizers off. What an owner would "
+        "have cleaned up stays then.",
     )
     add = parser.add_argument
-    add("action", choices=("list", "strip"), nargs="?", default="list", help="what to do; list by default")
+    add("action", choices=("list", "strip"), nargs="?", default="list", help="what to do (default: list)")
     add("kinds", nargs="*", metavar="KIND", help="only objects of these kinds, such as widgets.example.com")
-    add("-n", "--namespace", metavar="NAME", help="only objects in this namespace")
-    add("-l", "--selector", metavar="SELECTOR", help="only objects that this label selector selects")
-    add("--finalizer", action="append", default=[], metavar="NAME", help="strip only this one; may be given repeatedly")
-    add("--kubeconfig", metavar="FILE", help="how to reach the cluster; found as kubectl finds it by default")
-    add("--context", metavar="NAME", help="the context of the kubeconfig to use")
+    add("-n", "--namespace", metavar="NAME", help="only objects in this namespace (default: in all)")
+    add(
+        "-l",
+        "--selector",
+        metavar="SELECTOR",
+        help="only objects with these labels, such as app=web,tier!=db (default: all)",
+    )
+    add(
+        "--finalizer",
+        action="append",
+        default=[],
+        metavar="NAME",
+        help="strip only this one; may be repeated (default: all)",
+    )
     add("--dry-run", action="store_true", help="have the server check every write, but store nothing")
+    cluster_flags.add_flags(parser)
+    explain(parser, _EXAMPLES, _STATUSES, files=cluster_flags.FILES, environment=cluster_flags.ENVIRONMENT)
     parser.set_defaults(run=run)
+
+
+_EXAMPLES = (
+    ("all that is held up", "steersman finalizers list"),
+    ("why a namespace stays Terminating", "steersman finalizers list -n shop"),
+    (
+        "let the objects of an operator go that is gone",
+        "steersman finalizers strip widgets.example.com --finalizer example.com/cleanup --dry-run",
+    ),
+)
+_STATUSES = {0: "nothing is held up, any more", 1: "something is, or has failed", 2: "the arguments are wrong"}
 
 
 def run(options: argparse.Namespace) -> int:

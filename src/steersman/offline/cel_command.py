@@ -13,6 +13,7 @@ from typing import Any
 import orjson
 
 from steersman import cel
+from steersman._util.commandline import explain
 from steersman.api.kinds import builtin_kind
 from steersman.apimachinery.errors import ApiError
 from steersman.apimachinery.schema.pipeline import compile_schema
@@ -35,14 +36,20 @@ def add_parser(commands: argparse._SubParsersAction[argparse.ArgumentParser]) ->
         "cel",
         help="evaluate an expression as Kubernetes does",
         description="Evaluate a CEL expression, and tell its type and cost. With --crd, self has the type of the "
-        "object's schema, and the defaults that the server fills in. Exit status: 0 for a result, 1 if the expression "
-        "does not compile or fails, 2 if something cannot be read or asked.",
+        "object's schema, and the defaults that the server fills in. Otherwise types are found when it runs.",
     )
     add = parser.add_argument
     add("expression", metavar="EXPRESSION", help="such as 'self.replicas > 1'")
-    add("-f", "--file", action="append", default=[], metavar="FILE", help="objects to be self, or - for stdin")
-    add("--old", metavar="FILE", help="an object to be oldSelf")
-    add("--crd", metavar="FILE", help="the CustomResourceDefinition with the schema of self")
+    add(
+        "-f",
+        "--file",
+        action="append",
+        default=[],
+        metavar="FILE",
+        help="objects to be self, or - for stdin; may be repeated",
+    )
+    add("--old", metavar="FILE", help="an object to be oldSelf (default: there is none)")
+    add("--crd", metavar="FILE", help="the definition with the schema of self (default: no schema)")
     add("--version", metavar="VERSION", help="which of its versions (default: the object's, else the stored one)")
     add(
         "--at",
@@ -53,7 +60,23 @@ def add_parser(commands: argparse._SubParsersAction[argparse.ArgumentParser]) ->
     add("--optional-old-self", action="store_true", help="oldSelf is an optional, as under optionalOldSelf")
     add("-e", "--exit-status", action="store_true", help="exit with 1 also when a result is false")
     add("-o", "--output", choices=("text", "json"), default="text", help="lines, or JSON")
+    explain(parser, _EXAMPLES, _STATUSES)
     parser.set_defaults(run=run)
+
+
+_EXAMPLES = (
+    ("the type and the cost of an expression", "steersman cel '[1, 2, 3].exists(x, x > 2)'"),
+    ("a rule of a definition, on an object", "steersman cel 'self.replicas < 10' --crd crds/myapp.yaml -f app.yaml"),
+    (
+        "a rule of transition, in a script",
+        "steersman cel -e 'self >= oldSelf' -f new.yaml --old old.yaml --at spec.replicas",
+    ),
+)
+_STATUSES = {
+    0: "the expression has a result",
+    1: "it does not compile, or fails; with -e also when it is false",
+    2: "something cannot be read, or the arguments are wrong",
+}
 
 
 def run(options: argparse.Namespace) -> int:

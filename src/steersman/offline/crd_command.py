@@ -9,6 +9,8 @@ from typing import Any
 
 import orjson
 
+from steersman._util.commandline import explain
+from steersman.api.apiextensions.lint.findings import Rule
 from steersman.offline.findings import SEVERITIES, Finding, Severity, count, one_line, tally
 from steersman.offline.lint import RULES, SERVERS, lint
 from steersman.offline.sources import read_texts
@@ -18,25 +20,53 @@ USAGE_STATUS = 2
 
 def add_parser(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
     """Add `crd` and its subcommands."""
-    crd = commands.add_parser("crd", help="tell the author of a CustomResourceDefinition what to know of it")
-    below = crd.add_subparsers(dest="subcommand", required=True, metavar="SUBCOMMAND")
+    crd = commands.add_parser(
+        "crd",
+        help="tell the author of a CustomResourceDefinition what to know of it",
+        description="What authors of CustomResourceDefinitions need.",
+    )
+    below = crd.add_subparsers(dest="subcommand", required=True, metavar="SUBCOMMAND", title="commands")
+    explain(crd, _EXAMPLES, _STATUSES)
     parser = below.add_parser(
         "lint",
         help="find what the server refuses, what surprises, and what breaks users",
         description="Find what the server would refuse in CustomResourceDefinitions, what surprises their users, and "
-        "with --against, what breaks them. Exit status: 0 if nothing is as bad as --fail-on, 1 if something is, 2 if "
-        "something cannot be read or asked.",
-        epilog="rules:\n" + "\n".join(f"  {name:<30} {rule.severity}: {rule.about}" for name, rule in RULES.items()),
-        formatter_class=argparse.RawDescriptionHelpFormatter,
+        "with --against, what breaks them. Each finding is a line with its place, and the name of its rule.",
     )
     add = parser.add_argument
     add("files", nargs="+", metavar="FILE", help="a file with definitions, a directory of them, or - for stdin")
-    add("--against", action="append", default=[], metavar="PATH", help="an earlier state, to find breaking changes")
+    add(
+        "--against",
+        action="append",
+        default=[],
+        metavar="PATH",
+        help="an earlier state, to find breaking changes; may be repeated",
+    )
     add("-R", "--recursive", action="store_true", help="go into the directories of directories, too")
     add("--disable", action="append", default=[], metavar="RULE", help="leave a rule out; may be repeated")
-    add("--fail-on", choices=SEVERITIES, default="error", help="what makes the exit status 1 (default: error)")
+    add("--fail-on", choices=SEVERITIES, default="error", help="from which severity on the exit status is 1")
     add("-o", "--output", choices=("text", "json"), default="text", help="a line for each finding, or JSON")
+    explain(parser, _EXAMPLES, _STATUSES, more={"rules": {name: _told(rule) for name, rule in RULES.items()}})
     parser.set_defaults(run=run)
+
+
+def _told(rule: Rule) -> str:
+    return f"{rule.severity}: {rule.about}"
+
+
+_EXAMPLES = (
+    ("one definition", "steersman crd lint crds/myapp.yaml"),
+    ("does a change break users?", "steersman crd lint crds/ --against released-crds/ --fail-on warning"),
+    (
+        "a definition of a cluster",
+        "kubectl get crd myapps.myorg.io -o yaml | steersman crd lint - --disable unbounded-list",
+    ),
+)
+_STATUSES = {
+    0: "nothing is as bad as --fail-on says",
+    1: "something is",
+    2: "something cannot be read, or the arguments are wrong",
+}
 
 
 def run(options: argparse.Namespace) -> int:

@@ -9,6 +9,7 @@ from collections.abc import Sequence
 
 import orjson
 
+from steersman._util.commandline import explain
 from steersman.offline.findings import Finding, count, tally
 from steersman.offline.sources import read_texts
 from steersman.offline.validate import Options, Verdict, validate
@@ -23,23 +24,31 @@ def add_parser(commands: argparse._SubParsersAction[argparse.ArgumentParser]) ->
         help="tell what the API server would say of manifests, without one",
         description="Judge manifests (YAML or JSON, built-in kinds and custom resources) as the API server would. "
         "CustomResourceDefinitions among them, and those of --crd, define kinds; namespaces need not exist. Admission "
-        "webhooks and policies are not asked. Exit status: 0 if all are valid, 1 if not, 2 if something cannot be "
-        "read or asked.",
+        "webhooks and policies are not asked. Each finding is a line with the place of its field.",
     )
     add = parser.add_argument
     add("files", nargs="+", metavar="FILE", help="a manifest, a directory of them (.json, .yaml, .yml), or - for stdin")
-    add("--crd", action="append", default=[], metavar="PATH", help="a file or directory with definitions of more kinds")
+    add("--crd", action="append", default=[], metavar="PATH", help="definitions of more kinds; may be repeated")
     add("-R", "--recursive", action="store_true", help="go into the directories of directories, too")
-    add("-n", "--namespace", default="default", metavar="NAME", help="where objects are that do not say it themselves")
+    add("-n", "--namespace", default="default", metavar="NAME", help="of objects that do not say it (default: default)")
     add(
         "--field-validation",
         choices=("Strict", "Warn", "Ignore"),
         default="Strict",
-        help="what unknown and duplicate fields are: errors (Strict, the default), warnings, or nothing",
+        help="what unknown and duplicate fields are: errors (Strict), warnings, or nothing",
     )
     add("--ignore-missing-kinds", action="store_true", help="pass over objects of kinds that nobody defines")
     add("-o", "--output", choices=("text", "json"), default="text", help="a line for each finding, or JSON")
+    explain(parser, _EXAMPLES, _STATUSES)
     parser.set_defaults(run=run)
+
+
+_EXAMPLES = (
+    ("all manifests of a directory, and below", "steersman validate -R deploy/"),
+    ("a custom resource, by its definition", "steersman validate app.yaml --crd crds/myapp.yaml"),
+    ("what another program makes, as JSON", "kubectl kustomize overlays/prod | steersman validate - -o json"),
+)
+_STATUSES = {0: "all are valid", 1: "some are not", 2: "something cannot be read, or the arguments are wrong"}
 
 
 def run(options: argparse.Namespace) -> int:

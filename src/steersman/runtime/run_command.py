@@ -5,28 +5,49 @@ from __future__ import annotations
 import argparse
 import sys
 
+from steersman._util.commandline import explain
+from steersman.client import cluster_flags
+
 
 def add_parser(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
     """Add `run` to the subcommands."""
     parser = commands.add_parser(
         "run",
         help="run an operator",
-        description="Run the Manager that a Python file or module makes, until SIGTERM or SIGINT. Options take the "
-        "place of what it says. Exit status: 0 after a signal, 1 if the operator cannot start or fails.",
+        description="Run the Manager that a Python file or module makes, until SIGTERM or SIGINT: then running "
+        "reconciles have time to end, and the leader's lock is given up. Options take the place of what the Manager "
+        "says itself.",
     )
-    add = parser.add_argument
-    add("file", metavar="OPERATOR", help="FILE[:NAME] or MODULE[:NAME]: where the Manager is, and which if several")
-    add("--kubeconfig", metavar="FILE", help="how to reach the cluster; found as kubectl finds it by default")
-    add("--context", metavar="NAME", help="the context of the kubeconfig to use")
-    add("--health", metavar="ADDRESS", help="serve /healthz and /readyz, as on 127.0.0.1:8081 or :8081")
-    add("--metrics", metavar="ADDRESS", help="serve /metrics there")
-    add("--webhooks", metavar="ADDRESS", help="serve the operator's webhooks there, as on :9443")
-    add("--webhook-service", metavar="NAMESPACE/NAME", help="the Service by which the API server reaches them")
-    add("--no-webhooks", action="store_true", help="serve none, whatever the file says: nobody could reach them")
-    add("--no-leader-election", action="store_true", help="work alone, whatever the file says")
-    add("--log-format", choices=("text", "json"), default="text", help="one line a message, as text (default) or JSON")
-    add("-v", "--verbosity", type=int, default=0, metavar="LEVEL", help="1 shows each reconcile, 4 libraries, too")
+    parser.add_argument(
+        "file", metavar="OPERATOR", help="FILE[:NAME] or MODULE[:NAME]: where the Manager is, and which if several"
+    )
+    cluster_flags.add_flags(parser)
+    add = parser.add_argument_group("what it serves").add_argument
+    add("--health", metavar="ADDRESS", help="serve /healthz and /readyz there (default: as the Manager says)")
+    add("--metrics", metavar="ADDRESS", help="serve /metrics there (default: as the Manager says)")
+    add("--webhooks", metavar="ADDRESS", help="serve the operator's webhooks there (default: as the Manager says)")
+    add(
+        "--webhook-service",
+        metavar="NAMESPACE/NAME",
+        help="the Service by which the API server reaches the webhooks (default: as the Manager says)",
+    )
+    add("--no-webhooks", action="store_true", help="serve none, whatever the Manager says: nobody could reach them")
+    add = parser.add_argument_group("how it works").add_argument
+    add("--no-leader-election", action="store_true", help="work alone, whatever the Manager says")
+    add("--log-format", choices=("text", "json"), default="text", help="the form of log lines, on stderr")
+    add("-v", "--verbosity", type=int, default=0, metavar="N", help="1 logs each reconcile, 4 libraries, too")
+    explain(parser, _EXAMPLES, _STATUSES, files=cluster_flags.FILES, environment=cluster_flags.ENVIRONMENT)
     parser.set_defaults(run=run)
+
+
+_EXAMPLES = (
+    (
+        "the only Manager of a file, on the cluster of a kubeconfig",
+        "steersman run operator.py --kubeconfig cluster.kubeconfig",
+    ),
+    ("one of several, with probes and metrics", "steersman run shop.operator:manager --health :8081 --metrics :8080"),
+)
+_STATUSES = {0: "it was stopped by a signal", 1: "it cannot start, has failed, or has lost its leadership"}
 
 
 def run(options: argparse.Namespace) -> int:

@@ -1,0 +1,136 @@
+"""Parsers of command lines, whose --help is the whole manual of a command.
+
+They are the one source of what is told of a command: its help, its manual page, the completion of shells and the
+reference in the documentation are made of them.
+"""
+
+from __future__ import annotations
+
+import argparse
+import textwrap
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import NoReturn
+
+WIDTH = 100
+VALUES: dict[str, str] = {
+    "ADDRESS": "HOST:PORT to listen at, such as 127.0.0.1:8081; without a host, such as :8081, at all addresses",
+    "BOOL": "true or false",
+    "BYTES": "a number of bytes",
+    "DAYS": "a number of days",
+    "MB": "a number of megabytes (2^20 bytes)",
+    "MINUTES": "a number of minutes, fractions too",
+    "N": "a whole number",
+    "PATH": "a file, or a directory of files",
+    "TIME": "a duration with its unit, such as 500ms, 30s, 5m or 1h30m; 0 is none",
+}
+"""What values with these names look like: this is told where one is used."""
+
+
+@dataclass(frozen=True, slots=True)
+class Example:
+    """A command line as it is typed in a shell, and what it is good for."""
+
+    about: str
+    command: str
+
+
+@dataclass(frozen=True, slots=True)
+class Manual:
+    """What a command's --help tells beside its options."""
+
+    examples: Sequence[Example] = ()
+    statuses: Mapping[int, str] = field(default_factory=dict)
+    files: Mapping[str, str] = field(default_factory=dict)
+    environment: Mapping[str, str] = field(default_factory=dict)
+    more: Mapping[str, Mapping[str, str]] = field(default_factory=dict)
+    """Further sections: their titles, and what they have."""
+
+    def sections(self) -> dict[str, Mapping[str, str]]:
+        """All but the examples, by title: names, and what is said of them."""
+        statuses = {str(status): text for status, text in self.statuses.items()}
+        named = {"exit status": statuses, "files": self.files, "environment": self.environment}
+        return {**self.more, **{title: entries for title, entries in named.items() if entries}}
+
+
+class Formatter(argparse.HelpFormatter):
+    """Tells each default that is one, in the words of the command line."""
+
+    def __init__(self, prog: str) -> None:
+        super().__init__(prog, max_help_position=30, width=min(WIDTH, _columns()))
+
+    def _get_help_string(self, action: argparse.Action) -> str:
+        about, default = action.help or "", action.default
+        if action.nargs == 0 or default in (None, False, argparse.SUPPRESS) or default == [] or "default" in about:
+            return about
+        told = "true" if default is True else str(default) if default else "none"
+        return f"{about} (default: {told.replace('%', '%%')})"
+
+
+class Parser(argparse.ArgumentParser):
+    """Says what is wrong with the arguments in one line, and exits with 1 as for any other failure."""
+
+    usage_status = 1
+    manual = Manual()
+
+    def __init__(self, **options: object) -> None:
+        super().__init__(**{"formatter_class": Formatter, **options})  # type: ignore[arg-type]
+
+    def error(self, message: str) -> NoReturn:
+        self.exit(self.usage_status, f"{self.prog}: {message}; see {self.prog} --help\n")
+
+    def format_help(self) -> str:
+        """The usage, what the command does, its options; then what their values look like, and its manual."""
+        sections = {"values": values(self), **self.manual.sections()}
+        parts = [_section(title, entries) for title, entries in sections.items() if entries]
+        if self.manual.examples:
+            shown = [f"  # {each.about}\n{textwrap.indent(each.command, '  ')}" for each in self.manual.examples]
+            parts.append("examples:\n" + "\n\n".join(shown) + "\n")
+        return "\n".join([super().format_help(), *parts])
+
+
+class AnsweringParser(Parser):
+    """For commands for which 1 is an answer."""
+
+    usage_status = 2
+
+
+def explain(
+    parser: argparse.ArgumentParser,
+    examples: Sequence[tuple[str, str]],
+    statuses: Mapping[int, str],
+    *,
+    files: Mapping[str, str] | None = None,
+    environment: Mapping[str, str] | None = None,
+    more: Mapping[str, Mapping[str, str]] | None = None,
+) -> None:
+    """Give a command its manual; `examples` are pairs of what for, and a command line.
+
+    Parsers of another class, which have no manual, stay as they are.
+    """
+    if isinstance(parser, Parser):
+        shown = [Example(about, command) for about, command in examples]
+        parser.manual = Manual(shown, statuses, files or {}, environment or {}, more or {})
+
+
+def values(parser: argparse.ArgumentParser) -> dict[str, str]:
+    """The names of values that a command's options use, and what those look like, where a name does not say it."""
+    used = {action.metavar for action in parser._actions if isinstance(action.metavar, str)}
+    return {name: VALUES[name] for name in sorted(used & set(VALUES))}
+
+
+def _columns() -> int:
+    import shutil
+
+    return shutil.get_terminal_size().columns - 2
+
+
+def _section(title: str, entries: Mapping[str, str]) -> str:
+    width = min(WIDTH, _columns())
+    lines = [f"{title}:"]
+    for name, about in entries.items():
+        indent = " " * 18
+        first = f"  {name:<14}  " if len(name) <= 14 else f"  {name}\n{indent}"
+        told = textwrap.wrap(about, width - len(indent), break_on_hyphens=False)
+        lines.append(first + f"\n{indent}".join(told))
+    return "\n".join(lines) + "\n"
