@@ -39,7 +39,7 @@ def _lines(command: Command) -> Iterator[str]:
     below = [(each.path[-1], each.about) for each in command.below]
     if not command.path:
         below.append(("help", "show the manual of a command"))
-        yield _line("__steersman_at help", f"-a {_quoted(' '.join(name for name, _ in below[:-1]))}")
+        yield _line("__steersman_only help", f"-a {_quoted(' '.join(name for name, _ in below[:-1]))}")
     for name, about in below:
         yield _line(f"__steersman_only {words}", f"-a {name} -d {_quoted(about)}")
     for option in command.options:
@@ -55,7 +55,9 @@ def _line(condition: str, rest: str) -> str:
 
 def _option(option: Option) -> str:
     names = [f"-l {name[2:]}" if name.startswith("--") else f"-s {name[1:]}" for name in option.names]
-    value = f" -r {_offer(option.value)}".rstrip() if option.value else ""
+    value = ""
+    if option.value is not None:
+        value = " -r -F" if option.value.files else f" -x {_offer(option.value)}".rstrip()
     return f"{' '.join(names)} -d {_quoted(option.about)}{value}"
 
 

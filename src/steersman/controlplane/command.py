@@ -183,10 +183,7 @@ _FILES = {
     "~/.local/state/steersman/certs/": "the same for memory://",
     "DATABASE-lock": "keeps two servers from one database",
 }
-_ENVIRONMENT = {
-    "XDG_STATE_HOME": "in the place of ~/.local/state",
-    "HTTPS_PROXY, HTTP_PROXY, NO_PROXY": "a proxy to webhooks and issuers, in capitals or small letters",
-}
+_ENVIRONMENT = {"XDG_STATE_HOME": "in the place of ~/.local/state"}
 
 
 def run(options: argparse.Namespace) -> int:
