@@ -38,6 +38,7 @@ from steersman.apiserver.config_files import FollowedFile
 from steersman.apiserver.core import Core
 from steersman.apiserver.crd.deferred import CustomResources
 from steersman.apiserver.filters.stack import Filters
+from steersman.apiserver.first_objects import write_first_objects
 from steersman.apiserver.flowcontrol.fairness import Fairness
 from steersman.apiserver.flowcontrol.objects import Upkeep, scope_of
 from steersman.apiserver.identity import Identity, Permissions, everything, permissions
@@ -147,7 +148,7 @@ class APIServer:
         crds = CustomResources(core)
         feed = store.watch(_FIRST, _END, core.cache.revision + 1, core.cache.apply)
         server = cls(core, filters, crds, feed)
-        await bootstrap(core, rbac=core.identity.permissions.rbac is not None)
+        await server._create_first(config)
         if filters.fairness is not None:
             await server._upkeep.start()
         crds.start()
@@ -156,6 +157,15 @@ class APIServer:
             server._http = await Server.start(filters.handle, host=config.host, ssl=config.tls, listener=listener)
         core.ready = True
         return server
+
+    async def _create_first(self, config: ServerConfig) -> None:
+        """Create what must exist; in an empty store, where no plugin of the embedder's looks on, all at once."""
+        core, rbac = self.core, self.core.identity.permissions.rbac is not None
+        if core.cache.empty and not config.admission_plugins:
+            fairness = self.filters.fairness is not None
+            await write_first_objects(core.store, core.now(), rbac=rbac, fairness=fairness)
+        else:
+            await bootstrap(core, rbac=rbac)
 
     @property
     def port(self) -> int:

@@ -197,6 +197,11 @@ class WatchCache:
         """Whether everything that is stored is in the cache of some resource."""
         return not self._unclaimed
 
+    @property
+    def empty(self) -> bool:
+        """Whether nothing is stored."""
+        return self.complete and not any(cache.entries for cache in self.caches.values())
+
     def load(self, items: Sequence[KeyValue], revision: int) -> None:
         """Start from a snapshot of the whole store, in the order of keys."""
         self.revision = revision
