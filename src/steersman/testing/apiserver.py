@@ -58,6 +58,7 @@ class ApiServer:
 
     @property
     def url(self) -> str:
+        """Where the server is reached: `http://127.0.0.1:PORT` for one of the test's own."""
         return self.config.server
 
     @property

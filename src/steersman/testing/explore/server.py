@@ -107,7 +107,7 @@ class ExploredServer(ApiServer):
             credentials=StaticCredentials(f"Bearer {_TOKEN}"),
             connect=self._connect,
         )
-        super().__init__(reached, cast("SyncClient", None), directory, token=_TOKEN)
+        super().__init__(reached, SyncClient.__new__(SyncClient), directory, token=_TOKEN)
         self._prepare()
 
     def _connect(self, config: Config) -> ExploredTransport:
@@ -120,7 +120,7 @@ class ExploredServer(ApiServer):
         self._preparation = served(self._store, self._chosen)
         self._is_prepared = False
         self.faults = None
-        self.kube = self._client(self._stage.run(self._preparation.__aenter__()), self._stage)
+        self._reach(self._stage.run(self._preparation.__aenter__()), self._stage)
 
     def prepared(self) -> None:
         """The preparation is over. May be said twice."""
@@ -144,7 +144,7 @@ class ExploredServer(ApiServer):
         store = self._store.copy()
         self.faults = FaultPlan()
         async with served(store, replace(self._chosen, faults=self.faults)) as server:
-            self.kube = self._client(server, None)
+            self._reach(server, None)
             self._wire, wire.handle = wire, server.filters.handle
             try:
                 yield
@@ -152,11 +152,10 @@ class ExploredServer(ApiServer):
                 self._wire = wire.handle = None
         await store.close()
 
-    def _client(self, server: APIServer, stage: Stage | None) -> SyncClient:
-        kube: SyncClient = SyncClient.__new__(SyncClient)
-        kube.portal = cast("Portal", _Portal(stage))
-        kube.client = Client(transport=InProcessTransport(server, ADMINISTRATOR), namespace=self.namespace)
-        return kube
+    def _reach(self, server: APIServer, stage: Stage | None) -> None:
+        """Have `kube`, which a test may hold since its preparation, reach another server."""
+        self.kube.portal = cast("Portal", _Portal(stage))
+        self.kube.client = Client(transport=InProcessTransport(server, ADMINISTRATOR), namespace=self.namespace)
 
     def _await_established(self, name: str) -> None:
         if self._wire is None:

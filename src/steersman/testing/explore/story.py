@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from functools import partial
@@ -32,9 +32,14 @@ class Step:
     number: int = 0
     held: int = 0
 
+    @property
+    def told(self) -> str:
+        """What happened to whom, whenever that was."""
+        return f"{self.actor} {self.text()}"
+
     def line(self, width: int) -> str:
         number = f"{'*' if self.held else ''}{self.number}" if self.number else ""
-        note = f"   [held back while {self.held} other things happened]" if self.held else ""
+        note = f"   [held back: {self.held} step{'s' * (self.held > 1)}]" if self.held else ""
         return f"{self.at:9.3f}s {number:>5}  {self.actor:<{width}}  {self.text()}{note}"
 
 
@@ -63,13 +68,33 @@ class Story:
             raise
         self.tell(actor, partial(told, "ends"))
 
-    def text(self, limit: int = 120) -> str:
-        """The last steps, a line each."""
-        shown = self.steps[-limit:]
-        width = max((len(step.actor) for step in shown), default=0)
-        left_out = len(self.steps) - len(shown)
-        lines = [f"({left_out} earlier steps are left out)"] if left_out else []
-        return "\n".join([_LEGEND, *lines, *(step.line(width) for step in shown)])
+    def text(self, limit: int = 100) -> str:
+        """The steps, a line each; what repeats itself is shown once; if there are too many, the middle is left out."""
+        width = max((len(step.actor) for step in self.steps), default=0)
+        lines = list(_once([(step.told, step.line(width)) for step in self.steps]))
+        if len(lines) > limit:
+            left_out = len(lines) - limit
+            lines[limit // 2 : limit // 2 + left_out] = [f"({left_out} steps are left out)"]
+        return "\n".join([_LEGEND, *lines])
+
+
+def _once(steps: Sequence[tuple[str, str]]) -> Iterator[str]:
+    """The lines of steps; of one or two steps that repeat themselves, as a client's that polls do, only the first."""
+    at = 0
+    while at < len(steps):
+        for length in (1, 2):
+            block = [told for told, _ in steps[at : at + length]]
+            times = 1
+            while [told for told, _ in steps[at + times * length : at + (times + 1) * length]] == block:
+                times += 1
+            if times > 2:
+                yield from (line for _, line in steps[at : at + length])
+                yield f"{'':10}(and that {times - 1} times more)"
+                at += times * length
+                break
+        else:
+            yield steps[at][1]
+            at += 1
 
 
 def what(info: RequestInfo) -> str:
@@ -123,12 +148,13 @@ def _of(obj: Mapping[str, Any]) -> str:
         return f": {said}" if said else ""
     meta = obj.get("metadata") or {}
     version = f" rv={meta['resourceVersion']}" if meta.get("resourceVersion") else ""
-    name = f" {meta.get('name') or meta.get('generateName', '') + '*'}" if "kind" in obj and not version else ""
+    name = meta.get("name") or (f"{meta['generateName']}*" if meta.get("generateName") else "")
+    called = f" {name}" if name and not version else ""
     if isinstance(obj.get("items"), list):
         return f"{version} {len(obj['items'])} items"
-    rest = {key: value for key, value in obj.items() if key not in ("apiVersion", "kind", "metadata")}
+    rest = {key: value for key, value in obj.items() if key not in ("apiVersion", "kind", "metadata") and value}
     kept = {key: meta[key] for key in ("finalizers", "deletionTimestamp", "labels", "annotations") if meta.get(key)}
-    return version + name + (f" {_short({**kept, **rest})}" if kept or rest else "")
+    return version + called + (f" {_short({**kept, **rest})}" if kept or rest else "")
 
 
 def _short(value: Any) -> str:
