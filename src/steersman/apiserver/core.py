@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-import asyncio
-from collections.abc import Callable, Sequence
+from collections.abc import Awaitable, Callable
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING
@@ -21,7 +20,7 @@ from steersman.apiserver.watching import WatchHub
 from steersman.apiserver.webhooks.caller import WebhookCaller
 from steersman.apiserver.writing import WriteContext
 from steersman.net.http import Response
-from steersman.store.interface import Compacted, Store, StoreError, StoreEvent
+from steersman.store.interface import Compacted, Store, StoreEvent
 
 if TYPE_CHECKING:
     from steersman.apiserver.catalog import Catalog
@@ -45,6 +44,8 @@ _SERVER_PATHS = (
 
 @dataclass(slots=True)
 class Core:
+    """`settle`, where several servers share the store, waits until the caches have all that others have written."""
+
     store: Store
     cache: WatchCache
     registry: Registry
@@ -54,6 +55,7 @@ class Core:
     webhooks: WebhookCaller
     hub: WatchHub = field(default_factory=WatchHub)
     quota_charges: QuotaCharges = field(default_factory=QuotaCharges)
+    settle: Callable[[], Awaitable[None]] | None = None
     authorize_create: Callable[[Exchange], Check] = field(default=lambda x: allow)
     checks: dict[str, Callable[[], str | None]] = field(default_factory=dict)
     ready: bool = False
@@ -86,41 +88,24 @@ class Core:
         """A resource's changes after a revision up to now, from the store; None when they are gone for good."""
         if after < max(self.store.compacted, cache.birth):
             return None
+        first, end = cache.prefix, cache.prefix[:-1] + b"0"
+        events: list[StoreEvent] = []
         try:
-            before = await self.store.range(cache.prefix, cache.prefix[:-1] + b"0", revision=after)
-            events = await self._events(after + 1, self.store.revision)
+            before = await self.store.range(first, end, revision=after)
+            watch = self.store.watch(first, end, after + 1, events.extend)
+            try:
+                await watch.caught_up()
+            finally:
+                watch.cancel()
         except Compacted:
             return None
         state = {
             item.key: cache.entry(item.key, item.value, item.mod_revision, item.create_revision)
             for item in before.items
         }
-        return [
-            change for event in events if event.key.startswith(cache.prefix) if (change := cache.change(event, state))
-        ]
-
-    async def _events(self, first: int, last: int) -> list[StoreEvent]:
-        """Every event of the store from one revision to another, both included."""
-        if last < first:
-            return []
-        found: list[StoreEvent] = []
-        complete = asyncio.get_running_loop().create_future()
-
-        def deliver(events: Sequence[StoreEvent]) -> None:
-            found.extend(events)
-            if found[-1].revision >= last and not complete.done():
-                complete.set_result(None)
-
-        def ended(error: StoreError) -> None:
-            if not complete.done():
-                complete.set_exception(error)
-
-        watch = self.store.watch(b"/registry/", b"/registry0", first, deliver, ended)
-        try:
-            await complete
-        finally:
-            watch.cancel()
-        return [event for event in found if event.revision <= last]
+        # What the cache has not got yet comes to the watch from there.
+        known = [event for event in events if event.revision <= self.cache.revision]
+        return [change for event in known if (change := cache.change(event, state))]
 
     def health_checks(self, endpoint: str) -> list[tuple[str, str | None]]:
         """The checks of /healthz, /livez or /readyz, each with its failure or None."""

@@ -55,6 +55,8 @@ async def _dispatch(core: Core, x: Exchange) -> Answer:
         return await _path(core, x)
     if not info.group and info.path.startswith("/apis"):
         return answers.page_not_found()
+    if core.settle is not None and not _takes_any_state(x):
+        await core.settle()
     scope = core.catalog.look_up(info.group, info.version, info.resource)
     if scope is None:
         if core.catalog.is_builtin(info.group):
@@ -75,6 +77,11 @@ async def _dispatch(core: Core, x: Exchange) -> Answer:
     if info.subresource:
         return await _subresource(core, scope, x)
     return await _object(core, scope, x)
+
+
+def _takes_any_state(x: Exchange) -> bool:
+    """Whether a read may be of an old state: `resourceVersion=0`. As upstream, all others are of what is there now."""
+    return x.info.verb in ("get", "list", "watch") and x.info.first("resourceVersion") == "0"
 
 
 def _across_namespaces(scope: ResourceScope, x: Exchange) -> bool:

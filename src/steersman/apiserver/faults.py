@@ -43,7 +43,7 @@ _STATUSES: Mapping[int, Callable[[str], ApiError]] = {
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Fault:
-    """What happens to which requests. Those that fit all of the first five strike; empty ones fit all.
+    """What happens to which requests. Those that fit all of the first six strike; empty ones fit all.
 
     `resources` are such as "pods", "deployments.apps" or "deployments.apps/status", `user_agents` beginnings. Of the
     requests that fit, the first `after` are left alone, then one in `every` is struck, with a `probability`, `times`

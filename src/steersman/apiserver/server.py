@@ -37,6 +37,7 @@ from steersman.apiserver.catalog import Catalog
 from steersman.apiserver.config_files import FollowedFile
 from steersman.apiserver.core import Core
 from steersman.apiserver.crd.deferred import CustomResources
+from steersman.apiserver.feed import END, FIRST, Feed
 from steersman.apiserver.filters.stack import Filters
 from steersman.apiserver.first_objects import write_first_objects
 from steersman.apiserver.flowcontrol.fairness import Fairness
@@ -52,14 +53,13 @@ from steersman.apiserver.webhooks.services import Address, known_services
 from steersman.net.http import Request
 from steersman.net.listen import listen as open_listener
 from steersman.net.server import Server
-from steersman.store.interface import Store, StoreError, Watch
+from steersman.store.interface import Store, StoreError
 
 if TYPE_CHECKING:
     from steersman.apiserver.audit.auditor import Auditor
     from steersman.apiserver.faults import FaultPlan
 
 log = logging.getLogger("steersman.apiserver")
-_FIRST, _END = b"/registry/", b"/registry0"
 ANONYMOUS_PATHS = ("/healthz", "/livez", "/readyz", "/version")
 
 
@@ -106,7 +106,7 @@ ADMINISTRATOR = UserInfo("admin", "", ("system:masters",))
 class APIServer:
     """A running server: `url`, `port`, `core` (registry, caches, catalog)."""
 
-    def __init__(self, core: Core, filters: Filters, crds: CustomResources, feed: Watch) -> None:
+    def __init__(self, core: Core, filters: Filters, crds: CustomResources, feed: Feed) -> None:
         self.core = core
         self.filters = filters
         self._crds = crds
@@ -146,7 +146,8 @@ class APIServer:
         )
         core.authorize_create = filters.authorize_create
         crds = CustomResources(core)
-        feed = store.watch(_FIRST, _END, core.cache.revision + 1, core.cache.apply)
+        feed = Feed(core.store, core.cache, core.hub)
+        core.settle = feed.settle if store.shared else None
         server = cls(core, filters, crds, feed)
         await server._create_first(config)
         if filters.fairness is not None:
@@ -191,11 +192,15 @@ class APIServer:
         await self._crds.stop()
         await self.core.webhooks.close()
         await self.core.identity.close()
-        self._feed.cancel()
+        await self._feed.close()
 
 
 async def _compose(store: Store, config: ServerConfig) -> Core:
-    snapshot = await store.range(_FIRST, _END)
+    if store.shared:
+        from steersman.apiserver.foreign import TranslatedStore  # a store of our own has nothing to translate
+
+        store = TranslatedStore(store)
+    snapshot = await store.range(FIRST, END)
     cache = WatchCache()
     cache.load(snapshot.items, snapshot.revision)
     catalog = Catalog()
@@ -225,6 +230,7 @@ async def _compose(store: Store, config: ServerConfig) -> Core:
     registry = Registry(store, compose(around))
     core = Core(store, cache, registry, catalog, metrics, identity, webhooks, quota_charges=charges)
     core.checks["ping"] = lambda: None
+    core.checks["etcd"] = store.trouble
     return core
 
 

@@ -155,6 +155,13 @@ class ResourceCache:
             self.history_bytes -= len(oldest.last.stored)
             self.floor = oldest.revision
 
+    def forget_history(self, revision: int) -> None:
+        """Nothing before a revision can be told of."""
+        self.history.clear()
+        self.history_bytes = 0
+        self.floor = max(self.floor, revision)
+        self.revision = max(self.revision, revision)
+
     def remember_list(self, key: object, items: bytes) -> None:
         """Keep an encoded list, if it is not too large, for those who ask for the same before the next change."""
         if len(items) <= LISTED_BYTES:
@@ -235,6 +242,27 @@ class WatchCache:
             else:
                 self._apply_unclaimed(event)
 
+    def reload(self, items: Sequence[KeyValue], revision: int) -> None:
+        """Go on from a later snapshot, in the order of keys; what happened in between is not known."""
+        found = {item.key: item for item in items}
+        events = [
+            event
+            for cache in self.caches.values()
+            for entry in cache.entries.values()
+            for event in _difference(cache.prefix + entry.key.encode(), entry, found, revision)
+        ]
+        events += [
+            StoreEvent(item.key, item.value, item.mod_revision, item.create_revision, 0)
+            for item in items
+            if (cache := self._cache_of(item.key)) is not None
+            and item.key[len(cache.prefix) :].decode() not in cache.entries
+        ]
+        self.apply(sorted(events, key=lambda event: event.revision))
+        self._unclaimed = [item for item in items if self._cache_of(item.key) is None]
+        self.revision = revision
+        for cache in self.caches.values():
+            cache.forget_history(revision)
+
     def _cache_of(self, key: bytes) -> ResourceCache | None:
         """By `/registry/GROUP/PLURAL/`, or by `/registry/PLURAL/`."""
         first = key.find(b"/", 10)
@@ -247,6 +275,16 @@ class WatchCache:
             del self._unclaimed[at]
         if event.value is not None:
             self._unclaimed.insert(at, KeyValue(event.key, event.value, event.create_revision, event.revision))
+
+
+def _difference(key: bytes, entry: Entry, found: dict[bytes, KeyValue], revision: int) -> Iterator[StoreEvent]:
+    """What must have happened to an entry until a later snapshot."""
+    item = found.get(key)
+    if item is None or item.create_revision != entry.create_revision:
+        gone = revision if item is None else item.create_revision
+        yield StoreEvent(key, None, gone, entry.create_revision, entry.revision)
+    if item is not None and item.mod_revision != entry.revision:
+        yield StoreEvent(key, item.value, item.mod_revision, item.create_revision, entry.revision)
 
 
 def _key(item: KeyValue) -> bytes:

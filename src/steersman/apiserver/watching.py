@@ -241,6 +241,11 @@ class WatchHub:
             for watcher in channel.watchers:
                 watcher.end()
 
+    def end_all(self) -> None:
+        """Close all watches."""
+        for cache in self._channels:
+            self.end_cache(cache)
+
     def count(self) -> int:
         return sum(len(c.watchers) for channels in self._channels.values() for c in channels.values())
 

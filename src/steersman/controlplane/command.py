@@ -10,7 +10,6 @@ import asyncio
 import logging
 import os
 import secrets
-import signal
 import ssl
 import sys
 from pathlib import Path
@@ -27,13 +26,14 @@ from steersman.controlplane import (
     audit_flags,
     authentication_flags,
     authorization_flags,
+    etcd_flags,
     service_account_flags,
 )
 from steersman.controlplane.controller_names import chosen
 from steersman.controlplane.kubeconfig import write_kubeconfig
 from steersman.controlplane.plane import ControlPlane
 from steersman.net import pki
-from steersman.net.loop import new_event_loop
+from steersman.net.loop import new_event_loop, on_signals
 from steersman.net.server import ListenError
 from steersman.net.tls import server_ssl_context
 from steersman.store.history import History
@@ -61,6 +61,7 @@ def add_parser(commands: argparse._SubParsersAction[argparse.ArgumentParser]) ->
         "names, and mean the same. Loopback, TLS, authentication and RBAC are the default.",
     )
     _add_storage(parser)
+    etcd_flags.add_flags(parser)
     _add_network(parser)
     service_account_flags.add_flags(parser, _boolean)
     authentication_flags.add_flags(parser, _boolean)
@@ -78,7 +79,10 @@ def add_parser(commands: argparse._SubParsersAction[argparse.ArgumentParser]) ->
 def _add_storage(parser: argparse.ArgumentParser) -> None:
     add = parser.add_argument_group("storage").add_argument
     add(
-        "--store", default="memory://", metavar="URL", help="memory:// | sqlite:///relative.db | sqlite:////absolute.db"
+        "--store",
+        default="memory://",
+        metavar="URL",
+        help="memory:// | sqlite:///relative.db | sqlite:////absolute.db | etcd://HOST:PORT,HOST:PORT/PREFIX",
     )
     add("--history", type=_minutes, default="5", metavar="MINUTES", help="how long old revisions are kept at least")
 
@@ -199,9 +203,7 @@ def run(options: argparse.Namespace) -> int:
 
 async def _serve(options: argparse.Namespace) -> int:
     stopping = asyncio.Event()
-    loop = asyncio.get_running_loop()
-    for number in (signal.SIGTERM, signal.SIGINT):
-        loop.add_signal_handler(number, stopping.set)
+    on_signals("SIGTERM", "SIGINT", call=stopping.set)
     token = secrets.token_urlsafe(32)
     try:
         controllers = chosen(options.controllers)
@@ -209,7 +211,11 @@ async def _serve(options: argparse.Namespace) -> int:
         raise UsageError(str(error)) from None
     # The store first: what it refuses leaves no certificates behind.
     history = History(seconds=options.history * 60)
-    store = await open_store(options.store, history=history, fsync=not options.unsafe_no_fsync)
+    try:
+        credentials = etcd_flags.credentials(options)
+    except ValueError as error:
+        raise UsageError(str(error)) from None
+    store = await open_store(options.store, history=history, fsync=not options.unsafe_no_fsync, credentials=credentials)
     try:
         config, ca = _config(options, token)
     except BaseException:

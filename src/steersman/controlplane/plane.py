@@ -54,10 +54,12 @@ class ControlPlane:
 
     @property
     def url(self) -> str:
+        """Where it is reached from this machine."""
         return self.server.url
 
     @property
     def port(self) -> int:
+        """The port that it listens on."""
         return self.server.port
 
     async def stop(self, grace: float = 10.0) -> None:

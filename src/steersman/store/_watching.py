@@ -17,7 +17,7 @@ _T = TypeVar("_T")
 class KeyWatch:
     """One watch on [start, end). `position` is the lowest revision it has not been given yet."""
 
-    __slots__ = ("_deliver", "_ended", "_watching", "active", "end", "position", "start")
+    __slots__ = ("_behind", "_deliver", "_ended", "_error", "_watching", "active", "end", "position", "start")
 
     def __init__(
         self, watching: Watching, start: bytes, end: bytes, position: int, deliver: Deliver, ended: Ended | None
@@ -29,10 +29,26 @@ class KeyWatch:
         self.end = end
         self.position = position
         self.active = True
+        self._behind: asyncio.Future[None] | None = None
+        self._error: StoreError | None = None
 
     def cancel(self) -> None:
         self.active = False
         self._watching.discard(self)
+        self.keep_up()
+
+    async def caught_up(self) -> None:
+        if self._watching.is_behind(self):
+            if self._behind is None:
+                self._behind = asyncio.get_running_loop().create_future()
+            await asyncio.shield(self._behind)
+        if self._error is not None:
+            raise self._error
+
+    def keep_up(self) -> None:
+        """Nothing is left to wait for."""
+        if self._behind is not None and not self._behind.done():
+            self._behind.set_result(None)
 
     def give(self, events: Sequence[StoreEvent]) -> None:
         """Deliver events that are known to be wanted."""
@@ -42,6 +58,7 @@ class KeyWatch:
     def fail(self, error: StoreError) -> None:
         """End the watch on the store's side."""
         if self.active:
+            self._error = error
             self.cancel()
             if self._ended is not None:
                 _call(self._ended, error)
@@ -60,6 +77,10 @@ class Watching:
     def go_live(self, watch: KeyWatch) -> None:
         if self._behind.pop(watch, self) is None:
             self._live[watch] = None
+            watch.keep_up()
+
+    def is_behind(self, watch: KeyWatch) -> bool:
+        return watch in self._behind
 
     def discard(self, watch: KeyWatch) -> None:
         self._live.pop(watch, None)

@@ -214,6 +214,25 @@ async def check_watch_from_past(store: Store) -> None:
     assert some.revisions[-1] == everything.revisions[-1] == 304
 
 
+async def check_watch_caught_up(store: Store) -> None:
+    for number in range(200):
+        await put(store, b"k%d" % (number % 7), b"%d" % number)
+    everything, none = Recorder(), Recorder()
+    watch = store.watch(*_ALL, 2, everything.deliver)
+    await watch.caught_up()
+    assert everything.revisions == list(range(2, 202)), "all that had happened has been delivered"
+    elsewhere = store.watch(b"x", b"y", 2, none.deliver)
+    await elsewhere.caught_up()
+    await store.watch(*_ALL, 0, none.deliver).caught_up()
+    assert none.events == []
+    ended = store.watch(*_ALL, 2, Recorder().deliver)
+    ended.cancel()
+    await ended.caught_up()
+    await store.settle()
+    await put(store, b"a", b"")
+    assert none.revisions == [202] and everything.revisions[-1] == 202
+
+
 async def check_watch_from_future(store: Store) -> None:
     recorder = Recorder()
     store.watch(*_ALL, 4, recorder.deliver)
@@ -391,7 +410,8 @@ async def check_close(store: Store) -> None:
     assert [type(error) for error in recorder.ends] == [StoreUnavailable]
     await store.close()
     assert store.revision == 31
-    for call in (store.get(b"a"), store.range(*_ALL), store.swap(b"a", 0, b""), store.compact(2), _watch(store, 0)):
+    calls = [store.get(b"a"), store.range(*_ALL), store.swap(b"a", 0, b""), store.compact(2), _watch(store, 0)]
+    for call in (*calls, store.settle()):
         await fails(call, StoreUnavailable)
     assert len(recorder.ends) == 1
 
@@ -411,6 +431,7 @@ CHECKS: tuple[Check, ...] = (
     check_range_at_old_revisions,
     check_watch_from_now,
     check_watch_from_past,
+    check_watch_caught_up,
     check_watch_from_future,
     check_watch_cancel,
     check_watch_callback_failure,

@@ -85,9 +85,15 @@ class UnknownOutcome(StoreUnavailable):
 
 
 class Watch(Protocol):
-    """A running watch; `cancel` ends it, after which its callback is not called again."""
+    """A running watch; `cancel` ends it, after which its callback is not called again.
+
+    `caught_up` waits until the events that had happened before the watch began have been delivered; it raises the
+    StoreError that ended the watch before that.
+    """
 
     def cancel(self) -> None: ...
+
+    async def caught_up(self) -> None: ...
 
 
 class Store(Protocol):
