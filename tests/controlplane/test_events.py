@@ -19,7 +19,7 @@ async def expiry(apiserver):
     tasks = []
 
     def start(ttl):
-        controller = EventExpiry(client.rest, apiserver.plane.server.core, ttl=ttl)
+        controller = EventExpiry(lambda: client.rest, apiserver.plane.server.core, ttl=ttl)
         tasks.append(asyncio.ensure_future(controller.run()))
 
     yield start

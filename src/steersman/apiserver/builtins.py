@@ -12,7 +12,7 @@ from typing import Any
 
 from steersman.api import kinds
 from steersman.api.core.pod import grace_period
-from steersman.api.kinds import BuiltinKind
+from steersman.api.kinds import BuiltinKind, Subresource
 from steersman.api.strategy import Strategy as Rules
 from steersman.apimachinery import selectors
 from steersman.apimachinery.apply import server_side
@@ -242,10 +242,42 @@ def _terminates(obj: Object) -> bool:
     return "deletionTimestamp" in obj["metadata"]
 
 
-def builtin_scopes(cache: WatchCache) -> dict[Key, Callable[[], ResourceScope]]:
+class BuiltinResource:
+    """The resource of a built-in kind, as discovery lists it; its scope is made by calling it."""
+
+    custom = False
+
+    def __init__(self, kind: BuiltinKind, cache: WatchCache) -> None:
+        self._kind = kind
+        self._cache = cache
+        self.gvr = kind.gvr
+        self.kind = kind.kind
+        self.singular = kind.singular
+        self.namespaced = kind.namespaced
+        self.verbs = kind.verbs
+        self.short_names = kind.short_names
+        self.categories = kind.categories
+        self.storage_version_hash = kind.storage_version_hash
+
+    @property
+    def subresources(self) -> dict[str, dict[str, Any]]:
+        return {name: _facts(self._kind, sub) for name, sub in self._kind.subresources.items()}
+
+    def __call__(self) -> ResourceScope:
+        return _scope(self._kind, self._cache)
+
+
+def _facts(kind: BuiltinKind, sub: Subresource) -> dict[str, Any]:
+    """A subresource as discovery tells of it."""
+    if sub.kind == kind.kind:
+        return {"verbs": sub.verbs}
+    return {"verbs": sub.verbs, "group": sub.group, "version": sub.version, "kind": sub.kind}
+
+
+def builtin_scopes(cache: WatchCache) -> dict[Key, BuiltinResource]:
     """How to make the scope of every built-in kind that is stored, and of reviews."""
     return {
-        (kind.group, kind.version, kind.plural): partial(_scope, kind, cache)
+        (kind.group, kind.version, kind.plural): BuiltinResource(kind, cache)
         for kind in kinds.builtin_kinds()
         if kind.stored or kind.kind.endswith("Review")
     }
@@ -287,10 +319,7 @@ def _scope(kind: BuiltinKind, cache: WatchCache) -> ResourceScope:
     scope.select_fields = rules.select
     scope.fields_of = rules.fields_of
     for name, sub in kind.subresources.items():
-        facts: dict[str, Any] = {"verbs": sub.verbs}
-        if sub.kind != kind.kind:
-            facts |= {"group": sub.group, "version": sub.version, "kind": sub.kind}
-        scope.subresources[name] = facts
+        scope.subresources[name] = _facts(kind, sub)
         try:
             own = rules.subresource(name)
         except KeyError:

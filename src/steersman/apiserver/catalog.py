@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from typing import Any, Protocol
 
+from steersman.apimachinery.gvk import GroupVersionResource
 from steersman.apiserver.scope import ResourceScope
 
 
@@ -19,6 +21,37 @@ def version_priority(version: str) -> tuple[int, int, int, str]:
 Key = tuple[str, str, str]
 
 
+class Listed(Protocol):
+    """What discovery says of a resource: of a scope, or of one that is only offered."""
+
+    @property
+    def gvr(self) -> GroupVersionResource: ...
+    @property
+    def kind(self) -> str: ...
+    @property
+    def singular(self) -> str: ...
+    @property
+    def namespaced(self) -> bool: ...
+    @property
+    def custom(self) -> bool: ...
+    @property
+    def verbs(self) -> Collection[str]: ...
+    @property
+    def short_names(self) -> Sequence[str]: ...
+    @property
+    def categories(self) -> Sequence[str]: ...
+    @property
+    def storage_version_hash(self) -> str: ...
+    @property
+    def subresources(self) -> Mapping[str, Mapping[str, Any]]: ...
+
+
+class Offer(Listed, Protocol):
+    """A resource that is served once it is asked for."""
+
+    def __call__(self) -> ResourceScope: ...
+
+
 class Catalog:
     """Scopes by group, version and resource. `generation` grows with every change; listeners are told of it.
 
@@ -27,13 +60,13 @@ class Catalog:
 
     def __init__(self) -> None:
         self._scopes: dict[Key, ResourceScope] = {}
-        self._offers: dict[Key, Callable[[], ResourceScope]] = {}
+        self._offers: dict[Key, Offer] = {}
         self._builtin: set[str] = set()
         self.generation = 0
         self.listeners: list[Callable[[], None]] = []
         self.priorities: dict[str, int] = {}
 
-    def offer(self, offers: Mapping[Key, Callable[[], ResourceScope]]) -> None:
+    def offer(self, offers: Mapping[Key, Offer]) -> None:
         """Serve built-in resources from now on."""
         self._offers.update(offers)
         self._builtin.update(key[0] for key in offers)
@@ -94,3 +127,9 @@ class Catalog:
             self._made(key)
         found = [scope for key, scope in self._scopes.items() if key[:2] == (group, version)]
         return sorted(found, key=lambda scope: scope.resource)
+
+    def listed(self, group: str, version: str) -> list[Listed]:
+        """What there is in one group and version, by resource name; no scope is made for that."""
+        found: list[Listed] = [scope for key, scope in self._scopes.items() if key[:2] == (group, version)]
+        found += [offer for key, offer in self._offers.items() if key[:2] == (group, version)]
+        return sorted(found, key=lambda each: each.gvr.resource)

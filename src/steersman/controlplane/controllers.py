@@ -11,10 +11,12 @@ from steersman._util.tasks import end
 from steersman.apiserver.authn.user import UserInfo
 from steersman.apiserver.server import APIServer
 from steersman.controlplane.controller_names import CONTROLLERS, chosen
+from steersman.controlplane.events import EventExpiry
 
 if TYPE_CHECKING:
     from steersman.client.client import Client
-    from steersman.client.transport import Transport
+    from steersman.client.rest import RestClient
+    from steersman.controlplane.transport import InProcessTransport
 
 log = logging.getLogger("steersman.controlplane")
 RESTART_WAIT = 1.0
@@ -58,22 +60,27 @@ class Controllers:
     async def _run(self) -> None:
         if not self._names and not self._hollow_workloads:
             return
-        # The client half is loaded once the server serves, and as little of it as there is work for.
+        if self._names == [EventExpiry.name] and not self._hollow_workloads:
+            await self._keep(EventExpiry(self._connect, self._server.core))
+        else:
+            await self._run_clients()
+
+    def _connect(self) -> RestClient:
         from steersman.client.rest import RestClient
-        from steersman.controlplane.events import EventExpiry
+
+        return RestClient(self._transport(), user_agent=_MANAGER)
+
+    def _transport(self) -> InProcessTransport:
         from steersman.controlplane.transport import InProcessTransport
 
         user = UserInfo("system:kube-controller-manager", "", ("system:masters", "system:authenticated"))
-        transport = InProcessTransport(self._server, user)
-        if self._names == [EventExpiry.name] and not self._hollow_workloads:
-            await self._keep(EventExpiry(RestClient(transport, user_agent=_MANAGER), self._server.core))
-        else:
-            await self._run_clients(transport)
+        return InProcessTransport(self._server, user)
 
-    async def _run_clients(self, transport: Transport) -> None:
+    async def _run_clients(self) -> None:
+        # The client half is loaded once the server serves, and not before there is work for it.
         from steersman.client.client import Client
 
-        async with Client(transport=transport, field_manager=_MANAGER, user_agent=_MANAGER) as client:
+        async with Client(transport=self._transport(), field_manager=_MANAGER, user_agent=_MANAGER) as client:
             wanted = [controller for controller in self._all(client) if controller.name in self._names]
             if self._hollow_workloads:
                 from steersman.controlplane.hollow import hollow_controllers
@@ -83,7 +90,6 @@ class Controllers:
 
     def _all(self, client: Client) -> list[Controller]:
         from steersman.controlplane.aggregation import RoleAggregation
-        from steersman.controlplane.events import EventExpiry
         from steersman.controlplane.garbage import GarbageCollector
         from steersman.controlplane.namespace_contents import DefaultServiceAccounts, RootCertificates
         from steersman.controlplane.namespaces import NamespaceController
@@ -95,7 +101,7 @@ class Controllers:
             NamespaceController(client, core),
             GarbageCollector(client, core),
             DefaultServiceAccounts(client, core),
-            EventExpiry(client.rest, core),
+            EventExpiry(lambda: client.rest, core),
             RoleAggregation(client, core),
             PolicyStatus(client, core),
             QuotaController(client, core),

@@ -7,6 +7,8 @@ from __future__ import annotations
 
 import asyncio
 from collections import deque
+from collections.abc import Callable
+from typing import TYPE_CHECKING
 from urllib.parse import quote
 
 from steersman._util import clock
@@ -14,7 +16,9 @@ from steersman.apimachinery import times
 from steersman.apimachinery.errors import ApiError
 from steersman.apiserver.core import Core
 from steersman.apiserver.watchcache import Change
-from steersman.client.rest import RestClient
+
+if TYPE_CHECKING:
+    from steersman.client.rest import RestClient
 
 EVENT_TTL = 3600.0
 """Seconds."""
@@ -28,10 +32,11 @@ class EventExpiry:
 
     name = "event-ttl-controller"
 
-    def __init__(self, rest: RestClient, core: Core, *, ttl: float = EVENT_TTL) -> None:
+    def __init__(self, connect: Callable[[], RestClient], core: Core, *, ttl: float = EVENT_TTL) -> None:
+        """`connect` gives a client when there is something to delete."""
         scope = core.catalog.look_up("", "v1", "events")
         assert scope is not None
-        self._rest = rest
+        self._connect = connect
         self._cache = scope.cache
         self._ttl = ttl
         self._due: deque[tuple[float, str, int]] = deque()
@@ -62,6 +67,7 @@ class EventExpiry:
         await asyncio.sleep(self._due[0][0] - loop.time())
 
     async def _expire(self, now: float) -> None:
+        rest = self._connect()
         while self._due and self._due[0][0] <= now:
             _, key, revision = self._due.popleft()
             entry = self._cache.get(key)
@@ -71,7 +77,7 @@ class EventExpiry:
             body = {"preconditions": {"resourceVersion": str(revision)}}
             path = f"/api/v1/namespaces/{namespace}/events/{quote(name, safe='')}"
             try:
-                await self._rest.json("DELETE", path, body=body)
+                await rest.json("DELETE", path, body=body)
             except ApiError as error:
                 if error.code >= 500:
                     raise

@@ -6,15 +6,16 @@ Source: apiserver `pkg/endpoints/discovery`, KEP-3352 (aggregated discovery).
 from __future__ import annotations
 
 import hashlib
+from collections.abc import Mapping
 from typing import Any
 
 from steersman.apimachinery.codec import json as codec
 from steersman.apimachinery.codec.negotiate import JSON, parse_accept
 from steersman.apimachinery.errors import no_such_resource
+from steersman.apiserver.catalog import Listed
 from steersman.apiserver.core import Core
 from steersman.apiserver.endpoints import answers
 from steersman.apiserver.exchange import Answer, Exchange
-from steersman.apiserver.scope import ResourceScope
 from steersman.net.http import Response
 
 AGGREGATED = "application/json;g=apidiscovery.k8s.io;v={version};as=APIGroupDiscoveryList"
@@ -53,7 +54,7 @@ def resources(core: Core, x: Exchange, group: str, version: str) -> Answer:
     """GET /api/v1 and /apis/GROUP/VERSION."""
     if core.catalog.is_builtin(group):
         answers.route(x.request.headers.get("accept", ""))
-    scopes = core.catalog.in_version(group, version)
+    scopes = core.catalog.listed(group, version)
     if not scopes:
         if core.catalog.is_builtin(group):
             raise no_such_resource()
@@ -75,9 +76,9 @@ def _group(name: str, versions: list[str]) -> dict[str, Any]:
     return {"name": name, "versions": listed, "preferredVersion": listed[0]}
 
 
-def _api_resources(scope: ResourceScope) -> list[dict[str, Any]]:
+def _api_resources(scope: Listed) -> list[dict[str, Any]]:
     item: dict[str, Any] = {
-        "name": scope.resource,
+        "name": scope.gvr.resource,
         "singularName": scope.singular,
         "namespaced": scope.namespaced,
         "kind": scope.kind,
@@ -92,9 +93,9 @@ def _api_resources(scope: ResourceScope) -> list[dict[str, Any]]:
     return [item, *(_subresource(scope, name, facts) for name, facts in scope.subresources.items())]
 
 
-def _subresource(scope: ResourceScope, name: str, facts: dict[str, Any]) -> dict[str, Any]:
+def _subresource(scope: Listed, name: str, facts: Mapping[str, Any]) -> dict[str, Any]:
     item = {
-        "name": f"{scope.resource}/{name}",
+        "name": f"{scope.gvr.resource}/{name}",
         "singularName": "",
         "namespaced": scope.namespaced,
         "kind": facts.get("kind", scope.kind),
@@ -108,7 +109,7 @@ def _subresource(scope: ResourceScope, name: str, facts: dict[str, Any]) -> dict
 _CUSTOM_ORDER = ("delete", "deletecollection", "get", "list", "patch", "create", "update", "watch")
 
 
-def _verbs(scope: ResourceScope) -> list[str]:
+def _verbs(scope: Listed) -> list[str]:
     return [verb for verb in _CUSTOM_ORDER if verb in scope.verbs] if scope.custom else sorted(scope.verbs)
 
 
@@ -162,7 +163,7 @@ def _group_discovery(core: Core, name: str, versions: list[str]) -> dict[str, An
         "versions": [
             {
                 "version": version,
-                "resources": [_resource_discovery(scope) for scope in core.catalog.in_version(name, version)],
+                "resources": [_resource_discovery(scope) for scope in core.catalog.listed(name, version)],
                 "freshness": "Current",
             }
             for version in versions
@@ -170,10 +171,10 @@ def _group_discovery(core: Core, name: str, versions: list[str]) -> dict[str, An
     }
 
 
-def _resource_discovery(scope: ResourceScope) -> dict[str, Any]:
+def _resource_discovery(scope: Listed) -> dict[str, Any]:
     item: dict[str, Any] = {
-        "resource": scope.resource,
-        "responseKind": {"group": scope.group, "version": scope.gvr.version, "kind": scope.kind},
+        "resource": scope.gvr.resource,
+        "responseKind": {"group": scope.gvr.group, "version": scope.gvr.version, "kind": scope.kind},
         "scope": "Namespaced" if scope.namespaced else "Cluster",
         "singularResource": scope.singular,
         "verbs": _verbs(scope),
@@ -187,9 +188,9 @@ def _resource_discovery(scope: ResourceScope) -> dict[str, Any]:
     return item
 
 
-def _subresource_discovery(scope: ResourceScope, name: str, facts: dict[str, Any]) -> dict[str, Any]:
+def _subresource_discovery(scope: Listed, name: str, facts: Mapping[str, Any]) -> dict[str, Any]:
     kind = {
-        "group": facts.get("group", scope.group),
+        "group": facts.get("group", scope.gvr.group),
         "version": facts.get("version", scope.gvr.version),
         "kind": facts.get("kind", scope.kind),
     }
