@@ -55,7 +55,8 @@ def parser_of(commands: Iterable[str] = COMMANDS, *, answering: bool = False) ->
     for name in commands:
         if _installed(name):
             importlib.import_module(COMMANDS[name]).add_parser(below)
-    explain(parser, _EXAMPLES, {0: "it is done", 1: "it is not; stderr says why", 2: "see the command's own help"})
+    examples = [(about, line) for command, about, line in _EXAMPLES if _installed(command)]
+    explain(parser, examples, {0: "it is done", 1: "it is not; stderr says why", 2: "see the command's own help"})
     return parser
 
 
@@ -72,9 +73,9 @@ _DESCRIPTION = (
     "`steersman help COMMAND`, is the manual of a command."
 )
 _EXAMPLES = (
-    ("an API server in memory, for any kubectl", "steersman serve --kubeconfig cluster.kubeconfig"),
-    ("a new operator's project, with tests that pass", "steersman init shop"),
-    ("the manual of a command below another", "steersman help crd lint"),
+    ("serve", "an API server in memory, for any kubectl", "steersman serve --kubeconfig cluster.kubeconfig"),
+    ("init", "a new operator's project, with tests that pass", "steersman init shop"),
+    ("generate", "the manual of a command below another", "steersman help generate crd"),
 )
 
 if __name__ == "__main__":

@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING
 from steersman._util.commandline import explain
 from steersman.demo.screen import Screen
 from steersman.demo.server import DemoError, DemoServer
+from steersman.net.loop import on_signals
 
 if TYPE_CHECKING:
     from steersman.demo.race import Result
@@ -88,8 +89,7 @@ def _new(directory: Path) -> Path:
 async def _demonstrate(options: argparse.Namespace, directory: Path, screen: Screen) -> int:
     this = asyncio.current_task()
     assert this is not None
-    for number in (signal.SIGTERM, signal.SIGHUP):  # whatever ends the demonstration, it stops its server
-        asyncio.get_running_loop().add_signal_handler(number, this.cancel)
+    on_signals("SIGTERM", "SIGHUP", call=this.cancel)  # whatever ends the demonstration, it stops its server
     screen.title(options.writers, options.increments)
     async with await DemoServer.start(directory, DATABASE) as server:
         # The client half takes a third of a second to load: the server starts meanwhile.
@@ -108,8 +108,7 @@ async def _demonstrate(options: argparse.Namespace, directory: Path, screen: Scr
 async def _keep(server: DemoServer, screen: Screen) -> None:
     """Wait for SIGINT or SIGTERM. Raises DemoError when the server ends by itself before."""
     stop = asyncio.Event()
-    for number in (signal.SIGINT, signal.SIGTERM):
-        asyncio.get_running_loop().add_signal_handler(number, stop.set)
+    on_signals("SIGINT", "SIGTERM", call=stop.set)
     screen.next_steps_now(server.kubeconfig)
     stopped = asyncio.ensure_future(stop.wait())
     try:

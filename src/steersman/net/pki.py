@@ -267,7 +267,7 @@ def write_atomically(path: Path, content: bytes, mode: int) -> None:
     descriptor, temporary = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.")
     try:
         with os.fdopen(descriptor, "wb") as file:
-            os.fchmod(descriptor, mode)
+            os.chmod(temporary, mode)
             file.write(content)
             file.flush()
             os.fsync(descriptor)

@@ -30,6 +30,7 @@ SECRET_INTERVAL = 60.0
 CA_DAYS = 365
 LEAF_DAYS = 30
 _ATTEMPTS = 20
+_NO_CRYPTOGRAPHY = "certificates of webhooks are made with cryptography: pip install 'steersman-client[webhooks]'"
 
 
 @dataclass(frozen=True, slots=True)
@@ -127,6 +128,10 @@ class SecretCertificates:
         self._known: dict[str, bytes] | None = None
 
     async def current(self) -> Served:
+        try:
+            import cryptography  # noqa: F401 - the client's distribution has it as an extra
+        except ImportError:
+            raise CertificateError(_NO_CRYPTOGRAPHY) from None
         for _ in range(_ATTEMPTS):
             try:
                 self._given = await self._attempt()

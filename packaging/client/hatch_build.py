@@ -1,0 +1,39 @@
+"""Takes the client half's sources from where they are: in the repository, or in a source distribution."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+from hatchling.builders.hooks.plugin.interface import BuildHookInterface
+
+PARTS = (
+    "__init__.py",
+    "__main__.py",
+    "_util",
+    "api",
+    "apimachinery",
+    "cel.py",
+    "cli.py",
+    "client",
+    "completion",
+    "crdgen",
+    "generate",
+    "migration",
+    "net",
+    "py.typed",
+    "runtime",
+)
+
+
+class ClientSources(BuildHookInterface[Any]):
+    """Adds the packages of the client half, and what they stand on."""
+
+    def initialize(self, version: str, build_data: dict[str, Any]) -> None:
+        """Put the sources among the files of what is built."""
+        here = Path(self.root)
+        root = next(place for place in (here, here.parents[1]) if (place / "src/steersman").is_dir())
+        below = "src/steersman" if self.target_name == "sdist" else "steersman"
+        included = build_data["force_include"]
+        for part in PARTS:
+            included[str(root / "src/steersman" / part)] = f"{below}/{part}"
