@@ -61,6 +61,7 @@ class Hook:
         try:
             while True:
                 await stream.write(b" " * 1_000_000)
+                await asyncio.sleep(0)  # a write does not always wait: the one who cuts it off works in this loop, too
         except ConnectionError:
             return stream
 
