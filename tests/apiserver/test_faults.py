@@ -196,12 +196,19 @@ async def test_an_informer_bears_it_all(certificates: ServerFiles, tmp_path: Pat
         ({"faults": [{"status": 404}]}, r"faults\[0\]: a status of 404 cannot be made: it is one of 409, 410, 429"),
         ({"faults": [{"watch": "stop"}]}, r"faults\[0\]: watch is one of drop, end, expire, silence, not 'stop'"),
         ({"faults": [{"disconnect": "now"}]}, r"faults\[0\]: disconnect is before, after, not 'now'"),
-        ({"faults": [{}]}, r"faults\[0\]: a fault needs a delay, a status, disconnect or watch"),
+        ({"faults": [{}]}, r"faults\[0\]: a fault needs a delay, a status, disconnect, watch, compact, "),
         (
             {"faults": [{"status": 409, "watch": "end"}]},
-            r"faults\[0\]: a fault has one of status, disconnect and watch",
+            r"faults\[0\]: a fault has one of status, disconnect, watch, compact, restart and garbage",
         ),
         ({"faults": [{"status": 409, "probability": 2}]}, r"faults\[0\]: every is at least 1"),
+        ({"faults": [{"restart": -1}]}, r"faults\[0\]: every is at least 1, after, events, delay and restart are not"),
+        ({"faults": [{"compact": 1}]}, r"faults\[0\]: compact is true or false"),
+        ({"faults": [{"garbage": True}]}, r"faults\[0\]: garbage is what webhooks answer: name them"),
+        ({"faults": [{"webhooks": ["*"]}]}, r"faults\[0\]: a fault needs a delay, a status, "),
+        ({"faults": [{"webhooks": ["a"], "status": 200}]}, r"faults\[0\]: a webhook's status of 200 is no error"),
+        ({"faults": [{"webhooks": ["a"], "verbs": ["get"], "delay": 1}]}, r"faults\[0\]: a fault of webhooks has no "),
+        ({"faults": [{"webhooks": ["a"], "compact": True}]}, r"faults\[0\]: a fault of webhooks has a delay, "),
     ],
 )
 def test_a_plan_that_makes_no_sense_is_told_so(content: Any, message: str) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable
+from contextlib import suppress
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING
@@ -106,6 +107,13 @@ class Core:
         # What the cache has not got yet comes to the watch from there.
         known = [event for event in events if event.revision <= self.cache.revision]
         return [change for event in known if (change := cache.change(event, state))]
+
+    async def forget_history(self) -> None:
+        """Compact the store, and forget in the caches, too, what was overwritten or deleted: for tests."""
+        revision = self.cache.revision
+        with suppress(Compacted):
+            await self.store.compact(revision)
+        self.cache.forget_history(revision)
 
     def health_checks(self, endpoint: str) -> list[tuple[str, str | None]]:
         """The checks of /healthz, /livez or /readyz, each with its failure or None."""

@@ -1,7 +1,22 @@
-"""Faults on purpose: what a client must bear of an API server and a network, when a test wants it to.
+"""Faults on purpose: what a client must bear of an API server, its webhooks and a network, when a test wants it to.
 
 A plan has faults, and a seed: which of the matching requests they strike is decided by a generator of random numbers
-of each fault's own, so that the same requests in the same order meet the same faults.
+of each fault's own, so that the same requests in the same order meet the same faults. As a file (`steersman serve
+--faults plan.yaml`) it is a mapping with `seed` (an integer, 0 by default) and `faults`, a list of mappings whose
+fields are those of `Fault`:
+
+    seed: 7
+    faults:
+    - {verbs: [update, patch], resources: [deployments.apps], status: 409, probability: 0.3}   # a storm of conflicts
+    - {verbs: [list], after: 10, times: 3, status: 429, retry_after: 2}
+    - {resources: [configmaps], probability: 0.05, status: 500}
+    - {verbs: [watch], delay: 0.5}                                 # events arrive late
+    - {verbs: [watch], watch: drop, events: 20}                    # connections break
+    - {verbs: [create], disconnect: after, every: 10}              # was it created, or not?
+    - {webhooks: ["*"], delay: 12, probability: 0.1}               # slow webhooks
+    - {webhooks: [check.myorg.io], garbage: true, times: 1}
+    - {after: 500, times: 1, compact: true}                        # old revisions are forgotten
+    - {after: 1000, times: 1, restart: 2}                          # the server is away for two seconds
 """
 
 from __future__ import annotations
@@ -27,6 +42,7 @@ from steersman.apimachinery.errors import (
 from steersman.apimachinery.request_info import RequestInfo
 from steersman.apiserver.exchange import Answer, Exchange
 from steersman.apiserver.rest import OPTIMISTIC_LOCK
+from steersman.net.calls import CallError, Reply
 from steersman.net.http import Stream, StreamResponse
 
 WatchFault = Literal["drop", "end", "expire", "silence"]
@@ -53,6 +69,15 @@ class Fault:
     `retry_after` in seconds. `disconnect` cuts the connection off, before the request is carried out or after it: then
     the client cannot know that it was. `watch` strikes a watch once `events` have been sent: its connection is cut off
     ("drop"), it ends in order ("end"), ends with 410 ("expire"), or says nothing any more ("silence").
+
+    `compact` forgets, before the request is carried out, all that was overwritten or deleted: lists that go on and
+    watches that begin at an older resourceVersion are told 410 Expired, as after a compaction of etcd that the watch
+    cache does not reach back behind. `restart` cuts off all connections, and refuses new ones for so many seconds.
+
+    With `webhooks` (names of admission webhooks, names of CustomResourceDefinitions whose conversion webhook is meant,
+    "*" for all) the calls of these are struck, and none of the other conditions on requests may be given: they take
+    `delay` seconds longer (until the webhook's own time is up), are answered with an error `status` (400 to 599), are
+    disconnected, or with `garbage` answered with what is no review.
     """
 
     verbs: Sequence[str] = ()
@@ -71,28 +96,47 @@ class Fault:
     disconnect: Moment | None = None
     watch: WatchFault | None = None
     events: int = 0
+    compact: bool = False
+    restart: float | None = None
+    webhooks: Sequence[str] = ()
+    garbage: bool = False
 
     def __post_init__(self) -> None:
-        if self.status not in (0, 409, *_STATUSES):
+        if self.webhooks:
+            self._check_of_webhooks()
+        elif self.garbage:
+            raise ValueError("garbage is what webhooks answer: name them")
+        elif self.status not in (0, 409, *_STATUSES):
             raise ValueError(f"a status of {self.status} cannot be made: it is one of 409, {_words(_STATUSES)}")
         if self.disconnect not in (None, *get_args(Moment)):
             raise ValueError(f"disconnect is {_words(get_args(Moment))}, not {self.disconnect!r}")
         if self.watch not in (None, *get_args(WatchFault)):
             raise ValueError(f"watch is one of {_words(get_args(WatchFault))}, not {self.watch!r}")
-        if sum(map(bool, (self.status, self.disconnect, self.watch))) > 1:
-            raise ValueError("a fault has one of status, disconnect and watch")
-        if not (self.status or self.disconnect or self.watch or self.delay > 0):
-            raise ValueError("a fault needs a delay, a status, disconnect or watch")
-        if self.every < 1 or self.after < 0 or self.events < 0 or self.delay < 0 or not 0 <= self.probability <= 1:
+        chosen = (self.status, self.disconnect, self.watch, self.compact, self.restart is not None, self.garbage)
+        if sum(map(bool, chosen)) > 1:
+            raise ValueError("a fault has one of status, disconnect, watch, compact, restart and garbage")
+        if not (any(chosen) or self.delay > 0):
+            raise ValueError("a fault needs a delay, a status, disconnect, watch, compact, restart or garbage")
+        negative = min(self.after, self.events, self.delay, self.restart or 0) < 0
+        if self.every < 1 or negative or not 0 <= self.probability <= 1:
             raise ValueError(
-                "every is at least 1, after, events and delay are not negative, probability is from 0 to 1"
+                "every is at least 1, after, events, delay and restart are not negative, probability is from 0 to 1"
             )
+
+    def _check_of_webhooks(self) -> None:
+        if any((self.verbs, self.resources, self.namespaces, self.names, self.user_agents, self.users)):
+            raise ValueError("a fault of webhooks has no conditions on requests")
+        if self.watch or self.compact or self.restart is not None:
+            raise ValueError("a fault of webhooks has a delay, a status, disconnect or garbage")
+        if self.status and not 400 <= self.status <= 599:
+            raise ValueError(f"a webhook's status of {self.status} is no error: it is from 400 to 599")
 
     def fits(self, x: Exchange) -> bool:
         """Whether a request is one of those that are meant."""
         info = x.info
         return (
-            (not self.verbs or info.verb in self.verbs)
+            not self.webhooks
+            and (not self.verbs or info.verb in self.verbs)
             and (not self.resources or _resource(info) in self.resources)
             and (not self.namespaces or info.namespace in self.namespaces)
             and (not self.names or info.name in self.names)
@@ -100,6 +144,10 @@ class Fault:
             and (not self.user_agents or x.request.headers.get("user-agent", "").startswith(tuple(self.user_agents)))
             and (self.watch is None or info.verb == "watch")
         )
+
+    def fits_webhook(self, name: str) -> bool:
+        """Whether a webhook is one of those that are meant."""
+        return name in self.webhooks or "*" in self.webhooks
 
 
 @dataclass(slots=True)
@@ -111,9 +159,10 @@ class _Armed:
     seen: int = 0
     struck: int = 0
 
-    def strikes(self, x: Exchange) -> bool:
+    def strikes(self) -> bool:
+        """Whether one that fits is struck."""
         fault = self.fault
-        if not fault.fits(x) or (fault.times is not None and self.struck >= fault.times):
+        if fault.times is not None and self.struck >= fault.times:
             return False
         self.seen += 1
         due = self.seen > fault.after and (self.seen - fault.after) % fault.every == 0
@@ -125,9 +174,13 @@ class _Armed:
 
 @dataclass(slots=True)
 class FaultPlan:
-    """Faults, of which the first that strikes a request is carried out. May be changed at any time."""
+    """Faults, of which the first that strikes a request is carried out. May be changed at any time.
+
+    `interrupt` cuts off all connections and refuses new ones for some seconds; a server that listens sets it.
+    """
 
     seed: int = 0
+    interrupt: Callable[[float], None] | None = field(default=None, repr=False)
     _armed: list[_Armed] = field(default_factory=list)
 
     def add(self, fault: Fault) -> None:
@@ -144,17 +197,24 @@ class FaultPlan:
         """How many requests have met a fault."""
         return sum(armed.struck for armed in self._armed)
 
-    def strike(self, x: Exchange) -> Fault | None:
-        """The fault that a request meets."""
-        return next((armed.fault for armed in self._armed if armed.strikes(x)), None)
+    def strike(self, fits: Callable[[Fault], bool]) -> Fault | None:
+        """The fault that a request, or the call of a webhook, meets."""
+        return next((armed.fault for armed in self._armed if fits(armed.fault) and armed.strikes()), None)
 
-    async def around(self, x: Exchange, endpoint: Callable[[], Awaitable[Answer]]) -> Answer:
-        """What a request is answered that `endpoint` would carry out. Raises ApiError."""
-        fault = self.strike(x) if self._armed else None
+    async def around(
+        self, x: Exchange, endpoint: Callable[[], Awaitable[Answer]], forget: Callable[[], Awaitable[None]]
+    ) -> Answer:
+        """What a request is answered that `endpoint` would carry out; `forget` compacts. Raises ApiError."""
+        fault = self.strike(lambda fault: fault.fits(x)) if self._armed else None
         if fault is None:
             return await endpoint()
         if fault.delay and x.info.verb != "watch":
             await asyncio.sleep(fault.delay)
+        if fault.compact:
+            await forget()
+        if fault.restart is not None and self.interrupt is not None:
+            self.interrupt(fault.restart)
+            return StreamResponse(200, _cut_off)
         if fault.status:
             raise _refusal(fault, x.info)
         if fault.disconnect == "before":
@@ -165,6 +225,24 @@ class FaultPlan:
         if isinstance(answer, StreamResponse) and x.info.verb == "watch":
             answer.run = _Disturbance(fault, answer).run
         return answer
+
+    async def around_webhook(self, name: str, call: Callable[[], Awaitable[Reply]]) -> Reply:
+        """What a webhook answers that `call` would ask. Raises CallError."""
+        fault = self.strike(lambda fault: fault.fits_webhook(name)) if self._armed else None
+        if fault is None:
+            return await call()
+        if fault.delay:
+            await asyncio.sleep(fault.delay)
+        if fault.status:
+            later = str(fault.retry_after or "")
+            return Reply(fault.status, "text/plain", b"a fault was planned here", retry_after=later)
+        if fault.garbage:
+            return Reply(200, "application/json", b'{"planned": "fault"')
+        if fault.disconnect != "before":
+            reply = await call()
+        if fault.disconnect:
+            raise CallError("EOF")
+        return reply
 
 
 def parse_plan(content: Any) -> FaultPlan:
@@ -201,6 +279,8 @@ def _typed(item: Any) -> Iterator[tuple[str, Any]]:
         if kind == "Sequence[str]":
             if not isinstance(value, list) or not all(isinstance(part, str) for part in value):
                 raise ValueError(f"{key} is a list of strings")
+        elif kind == "bool" and type(value) is not bool:
+            raise ValueError(f"{key} is true or false")
         elif kind == "int" and type(value) is not int:
             raise ValueError(f"{key} is an integer")
         elif kind == "float" and type(value) not in (int, float):

@@ -13,7 +13,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from steersman.api.flowcontrol.fixed import LEVELS, SCHEMAS
 from steersman.apiserver.admission import Plugin, Validator
@@ -156,6 +156,8 @@ class APIServer:
         core.identity.start()
         if listener is not None:
             server._http = await Server.start(filters.handle, host=config.host, ssl=config.tls, listener=listener)
+            if config.faults is not None:
+                config.faults.interrupt = server._http.interrupt
         core.ready = True
         return server
 
@@ -172,6 +174,12 @@ class APIServer:
     def port(self) -> int:
         assert self._http is not None
         return self._http.port
+
+    @property
+    def address(self) -> tuple[int, tuple[Any, ...]]:
+        """The family of its listening socket, and where that is bound."""
+        assert self._http is not None
+        return self._http.address
 
     @property
     def url(self) -> str:
@@ -207,7 +215,7 @@ async def _compose(store: Store, config: ServerConfig) -> Core:
     catalog.offer(builtin_scopes(cache))
     permitted = everything() if config.insecure else permissions(config.authorizers, config.authorization_file, catalog)
     find, slices = partial(_find, catalog), partial(_endpoint_slices, catalog)
-    webhooks = WebhookCaller(known_services(config.service_addresses, find, slices))
+    webhooks = WebhookCaller(known_services(config.service_addresses, find, slices), config.faults)
     metrics = Metrics()
     charges = QuotaCharges()
     around = Surroundings(

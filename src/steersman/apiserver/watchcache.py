@@ -232,6 +232,13 @@ class WatchCache:
         """Forget a resource that is served no more and holds no objects."""
         self.caches.pop(prefix, None)
 
+    def forget_history(self, revision: int) -> None:
+        """Forget the changes up to a revision."""
+        for cache in self.caches.values():
+            while cache.history and cache.history[0].revision <= revision:
+                cache.history_bytes -= len(cache.history.popleft().last.stored)
+            cache.floor = max(cache.floor, revision)
+
     def apply(self, events: Sequence[StoreEvent]) -> None:
         """The store's callback: events in revision order."""
         for event in events:

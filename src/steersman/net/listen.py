@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 import asyncio
+import errno
 import os
 import socket
+from typing import Any
 
 BACKLOG = 2048
+_TURN, _TURNS = 0.005, 200
 
 
 class ListenError(Exception):
@@ -34,6 +37,21 @@ async def listen(host: str, port: int) -> socket.socket:
         raise ListenError(f"cannot listen on {where}: {reason}") from error
 
 
+async def reserve(family: int, address: tuple[Any, ...]) -> socket.socket:
+    """A socket that holds an address which is just being given up, and does not listen yet: who connects is refused.
+
+    Raises OSError.
+    """
+    for _ in range(_TURNS):
+        try:
+            return _bound(family, address, listens=False)
+        except OSError as error:
+            if error.errno != errno.EADDRINUSE:
+                raise
+        await asyncio.sleep(_TURN)
+    return _bound(family, address, listens=False)
+
+
 def listen_at(address: str, port: int) -> socket.socket:
     """As `listen`, without a loop: the host is an IP address. Raises ListenError."""
     family = socket.AF_INET6 if ":" in address else socket.AF_INET
@@ -47,7 +65,7 @@ def _where(host: str, port: int) -> str:
     return f"[{host}]:{port}" if ":" in host else f"{host}:{port}"
 
 
-def _bound(family: int, address: tuple[str, int] | tuple[str, int, int, int] | tuple[int, bytes]) -> socket.socket:
+def _bound(family: int, address: tuple[Any, ...], *, listens: bool = True) -> socket.socket:
     listener = socket.socket(family, socket.SOCK_STREAM)
     try:
         listener.setblocking(False)
@@ -58,7 +76,8 @@ def _bound(family: int, address: tuple[str, int] | tuple[str, int, int, int] | t
         if family == socket.AF_INET6:
             listener.setsockopt(socket.IPPROTO_IPV6, socket.IPV6_V6ONLY, 0)
         listener.bind(address)
-        listener.listen(BACKLOG)
+        if listens:
+            listener.listen(BACKLOG)
     except BaseException:
         listener.close()
         raise

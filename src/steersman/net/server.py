@@ -10,11 +10,13 @@ from contextlib import contextmanager
 from ssl import SSLContext
 from typing import Any
 
+from steersman._util.tasks import end
+
 from .connection import Connection
 from .context import Limits, ServerContext
 from .eager import EagerRunner
 from .http import AnyHandler
-from .listen import BACKLOG, ListenError, listen
+from .listen import BACKLOG, ListenError, listen, reserve
 from .loop import new_event_loop
 from .wire import date_line
 
@@ -26,14 +28,19 @@ _GOODBYE = 0.25  # seconds that stop() gives clients to end TLS once all is sent
 class Server:
     """A running server. Made by `await Server.start(...)` on the running event loop; also an async context manager."""
 
-    def __init__(self, context: ServerContext, listener: asyncio.Server, host: str, port: int, secure: bool) -> None:
+    def __init__(
+        self, context: ServerContext, listener: asyncio.Server, host: str, port: int, secured: SSLContext | None
+    ) -> None:
         self._context = context
         self._listener = listener
+        self._secured = secured
+        self._outage: asyncio.Task[None] | None = None
+        self._address = (listener.sockets[0].family, listener.sockets[0].getsockname())
         self._sweeper = context.loop.call_later(context.limits.sweep_interval(), self._sweep)
         self._stopped: asyncio.Task[None] | None = None
         self.port = port
         named = {"": "127.0.0.1", "0.0.0.0": "127.0.0.1", "::": "[::1]"}.get(host)  # noqa: S104 - it is read, not bound
-        self.url = f"{'https' if secure else 'http'}://{named or (f'[{host}]' if ':' in host else host)}:{port}"
+        self.url = f"{'https' if secured else 'http'}://{named or (f'[{host}]' if ':' in host else host)}:{port}"
 
     @classmethod
     async def start(
@@ -55,20 +62,35 @@ class Server:
         loop = asyncio.get_running_loop()
         context = ServerContext(loop, handler, limits or Limits(), EagerRunner(loop), tick=loop.time())
         bound = listener or await listen(host, port)
-        timeouts: dict[str, Any] = {} if ssl is None else {"ssl_handshake_timeout": context.limits.head_timeout}
-        try:
-            serving = await loop.create_server(
-                lambda: Connection(context), sock=bound, ssl=ssl, backlog=BACKLOG, **timeouts
-            )
-        except BaseException:
-            bound.close()
-            raise
-        return cls(context, serving, host, bound.getsockname()[1], secure=ssl is not None)
+        serving = await _serve(context, bound, ssl)
+        return cls(context, serving, host, bound.getsockname()[1], ssl)
 
     @property
     def connections(self) -> int:
         """How many connections are open."""
         return len(self._context.connections)
+
+    @property
+    def address(self) -> tuple[int, tuple[Any, ...]]:
+        """The family of the listening socket, and where it is bound."""
+        return self._address
+
+    def interrupt(self, seconds: float) -> None:
+        """Cut all connections off and refuse new ones for some seconds: what clients see of a restart. For tests."""
+        if self._outage is None or self._outage.done():
+            self._outage = self._context.loop.create_task(self._interrupted(seconds))
+
+    async def _interrupted(self, seconds: float) -> None:
+        self._listener.close()
+        for connection in tuple(self._context.connections):
+            connection.abort()
+        held = await reserve(*self._address)
+        try:
+            await asyncio.sleep(seconds)
+        except BaseException:
+            held.close()
+            raise
+        self._listener = await _serve(self._context, held, self._secured)
 
     async def stop(self, grace: float = 10.0) -> None:
         """Stops accepting, ends idle connections and streams, waits up to `grace` seconds for running requests.
@@ -82,6 +104,8 @@ class Server:
     async def _stop(self, grace: float) -> None:
         context = self._context
         context.stopping = True
+        if self._outage is not None:
+            await end([self._outage])
         self._listener.close()
         for connection in tuple(context.connections):
             connection.shut_down()
@@ -119,6 +143,17 @@ class Server:
 
     async def __aexit__(self, *exc_info: object) -> None:
         await self.stop()
+
+
+async def _serve(context: ServerContext, bound: socket.socket, ssl: SSLContext | None) -> asyncio.Server:
+    timeouts: dict[str, Any] = {} if ssl is None else {"ssl_handshake_timeout": context.limits.head_timeout}
+    try:
+        return await context.loop.create_server(
+            lambda: Connection(context), sock=bound, ssl=ssl, backlog=BACKLOG, **timeouts
+        )
+    except BaseException:
+        bound.close()
+        raise
 
 
 @contextmanager

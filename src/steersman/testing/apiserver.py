@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import uuid
+from asyncio import new_event_loop as new_loop  # its time can be moved
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import dataclass, field, replace
@@ -27,7 +28,7 @@ from steersman.client.resources import Object, Resource
 from steersman.client.sync import SyncClient
 from steersman.controlplane.plane import ControlPlane
 from steersman.store.memory import MemoryStore
-from steersman.testing.thread import control_plane
+from steersman.testing.thread import ThreadedControlPlane, control_plane
 from steersman.testing.timeline import Timeline
 
 CRD = Resource("apiextensions.k8s.io/v1", "CustomResourceDefinition", "customresourcedefinitions", False)
@@ -55,6 +56,7 @@ class ApiServer:
     token: str = field(default="", repr=False)
     is_real: bool = False
     """Whether this is a cluster, which others use, too."""
+    plane: ThreadedControlPlane | None = field(default=None, repr=False)
 
     @property
     def url(self) -> str:
@@ -65,6 +67,33 @@ class ApiServer:
     def namespace(self) -> str:
         """The test's own."""
         return self.config.namespace
+
+    def compact(self) -> None:
+        """Forget what was overwritten or deleted: lists that go on and watches that begin at an older resourceVersion
+        are told 410 Expired, as by kube-apiserver when etcd was compacted. Watches that run go on.
+
+        As the next two, it blocks until it is done (from async code, `await asyncio.to_thread(apiserver.compact)`), and
+        raises RuntimeError for a real cluster.
+        """
+        self._own("compacted").compact()
+
+    def restart(self, down: float = 0.0) -> None:
+        """Stop the server and start it again after `down` seconds, at the same address, with what it has stored.
+
+        All connections are cut off, and its memory is cold: old revisions are gone from it, as from `compact`'s.
+        """
+        self._own("started again").restart(down)
+        self.kube.server_version()  # its connection is a new one now
+
+    def advance(self, seconds: float) -> None:
+        """Let time pass for the server, without waiting, and for the wall clock of this process: Events and tokens
+        expire, watches end. `await steersman.testing.advance(...)` does it for an operator on the test's event loop."""
+        self._own("moved in time").advance(seconds)
+
+    def _own(self, done: str) -> ThreadedControlPlane:
+        if self.plane is None:
+            raise RuntimeError(f"a real cluster cannot be {done}")
+        return self.plane
 
     def client(self, **options: Any) -> Client:
         """An async client as administrator; the caller closes it."""
@@ -157,10 +186,10 @@ def fresh_server(
     tokens = StaticTokens({token: ADMINISTRATOR})
     chosen = replace(server or ServerConfig(), tokens=tokens, audit=timeline.auditor, faults=faults)
     with ExitStack() as stack:
-        plane = stack.enter_context(control_plane(_first_content().copy(), chosen, grace=0.0))
+        plane = stack.enter_context(control_plane(_first_content().copy(), chosen, grace=0.0, new_loop=new_loop))
         config = Config(plane.url, namespace=namespace, credentials=StaticCredentials(f"Bearer {token}"))
         kube = stack.enter_context(SyncClient(config))
-        yield ApiServer(config, kube, directory, timeline, faults, token=token)
+        yield ApiServer(config, kube, directory, timeline, faults, token=token, plane=plane)
 
 
 @contextmanager

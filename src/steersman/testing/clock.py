@@ -6,6 +6,8 @@ import asyncio
 from asyncio.base_events import BaseEventLoop
 from collections.abc import Callable
 
+from steersman._util.clock import move
+
 _STEP = 1.0
 _MOST_STEPS = 200
 _REAL = 0.005
@@ -22,14 +24,17 @@ class _Clock:
         return self._real() + self.ahead
 
 
-async def advance(seconds: float) -> None:
+async def advance(seconds: float, *, wall: bool = False) -> None:
     """Let time pass on this event loop: what waits for a timeout, a delay, a lease or a retry goes on, without waiting.
 
-    All of an operator's times are those of its event loop: requeues, backoff, leases, timeouts, silence on watches.
+    All of an operator's times are those of its event loop: requeues, backoff, leases, timeouts, silence on watches. A
+    server's are those of its own: `apiserver.advance` moves them. With `wall` the clock goes on, too, by which this
+    process dates what it writes, and by which tokens expire; it stays so.
+
     Time moves on by a second after the other, in longer steps if there would be more than 200, with some real
-    milliseconds after each for what takes real time, as requests do. Times that a server writes (creationTimestamp,
-    Events' ages, the expiry of tokens) are the wall clock's and stay so. Raises RuntimeError for a loop of another kind
-    than asyncio's own, as uvloop's.
+    milliseconds after each for what takes real time, as requests do. Not moved are certificates (TLS looks at the real
+    clock), the guard of a leader's last seconds (`exit_on_overrun`), and clocks that a test reads itself. Raises
+    RuntimeError for a loop of another kind than asyncio's own, as uvloop's.
     """
     loop = asyncio.get_running_loop()
     if not isinstance(loop, BaseEventLoop):
@@ -41,5 +46,7 @@ async def advance(seconds: float) -> None:
     step, left = max(_STEP, seconds / _MOST_STEPS), seconds
     while left > 0:
         clock.ahead += min(left, step)
+        if wall:
+            move(min(left, step))
         left -= step
         await asyncio.sleep(_REAL)

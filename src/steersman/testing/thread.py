@@ -4,23 +4,33 @@ from __future__ import annotations
 
 import asyncio
 import threading
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Coroutine, Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
+from steersman._util import clock
 from steersman.apiserver.server import ServerConfig
 from steersman.controlplane.kubeconfig import kubeconfig, write_kubeconfig
 from steersman.controlplane.plane import ControlPlane
+from steersman.net.listen import reserve
 from steersman.net.loop import new_event_loop
 from steersman.store.interface import Store
+from steersman.store.memory import MemoryStore
+from steersman.testing.clock import advance
 
 
-@dataclass(frozen=True, slots=True)
 class ThreadedControlPlane:
     """A running control plane, as other threads and processes see it."""
 
-    url: str
+    def __init__(self, plane: ControlPlane, config: ServerConfig, controllers: Sequence[str] | None) -> None:
+        self._plane = plane
+        self._controllers = controllers
+        self._config = replace(config, port=plane.port)
+        self._loop = asyncio.get_running_loop()
+        self._moved = 0.0
+        self.url = plane.url
 
     @property
     def kubeconfig(self) -> dict[str, object]:
@@ -31,6 +41,52 @@ class ThreadedControlPlane:
         """Write the kubeconfig to a file (mode 0600)."""
         write_kubeconfig(path, self.url, None, "")
 
+    def compact(self) -> None:
+        """Forget old revisions: see `Fault.compact`. Blocks until it is done."""
+        self._call(self._plane.server.core.forget_history())
+
+    def restart(self, down: float = 0.0) -> None:
+        """Stop the server, cutting off all connections, and start it again at the same address after `down` seconds.
+
+        What is stored in memory is kept. Blocks until it serves again: from async code whose clients share its event
+        loop, call it by `asyncio.to_thread`. Raises ListenError, StoreError.
+        """
+        self._call(self._restart(down))
+
+    def advance(self, seconds: float) -> None:
+        """Let time pass for the server, and for the wall clock of this process, until the server stops.
+
+        See `steersman.testing.advance`. Blocks until what was due has been done. Raises RuntimeError for uvloop.
+        """
+        self._call(self._advance(seconds))
+
+    def _call(self, coroutine: Coroutine[Any, Any, None]) -> None:
+        asyncio.run_coroutine_threadsafe(coroutine, self._loop).result()
+
+    async def _restart(self, down: float) -> None:
+        family, address = self._plane.server.address
+        await self._plane.stop(0)
+        store = self._plane.store
+        if not isinstance(store, MemoryStore):
+            raise TypeError("only a server with a store in memory can be started again")
+        held = await reserve(family, address)
+        try:
+            await asyncio.sleep(down)
+            config = replace(self._config, listener=held)
+            self._plane = await ControlPlane.start(store.copy(), config, controllers=self._controllers)
+        except BaseException:
+            held.close()
+            raise
+
+    async def _advance(self, seconds: float) -> None:
+        self._moved += seconds
+        await advance(seconds, wall=True)
+
+    async def stop(self, grace: float) -> None:
+        """Stop it, and set the wall clock back to what it was; called on its event loop."""
+        await self._plane.stop(grace)
+        clock.move(-self._moved)
+
 
 @contextmanager
 def control_plane(
@@ -39,6 +95,7 @@ def control_plane(
     *,
     controllers: Sequence[str] | None = None,
     grace: float = 1.0,
+    new_loop: Callable[[], asyncio.AbstractEventLoop] = new_event_loop,
 ) -> Iterator[ThreadedControlPlane]:
     """Run a control plane in a thread until the block ends, then stop it within `grace` seconds.
 
@@ -46,13 +103,16 @@ def control_plane(
     made for tests. Raises StoreError, ListenError.
     """
     started = threading.Event()
-    loop = new_event_loop()
+    loop = new_loop()
     stopping = asyncio.Event()
-    outcome: list[ControlPlane | BaseException] = []
+    outcome: list[ThreadedControlPlane | BaseException] = []
 
     async def serve() -> None:
+        chosen = config or ServerConfig(insecure=True)
         try:
-            plane = await ControlPlane.start(store, config or ServerConfig(insecure=True), controllers=controllers)
+            plane = ThreadedControlPlane(
+                await ControlPlane.start(store, chosen, controllers=controllers), chosen, controllers
+            )
         except BaseException as error:
             outcome.append(error)
             started.set()
@@ -69,7 +129,7 @@ def control_plane(
             try:
                 runner.run(serve())
             except BaseException:
-                if not outcome or isinstance(outcome[0], ControlPlane):
+                if not outcome or isinstance(outcome[0], ThreadedControlPlane):
                     raise
 
     thread = threading.Thread(target=run, name="steersman", daemon=True)
@@ -79,7 +139,7 @@ def control_plane(
         thread.join()
         raise outcome[0]
     try:
-        yield ThreadedControlPlane(outcome[0].url)
+        yield outcome[0]
     finally:
         loop.call_soon_threadsafe(stopping.set)
         thread.join()

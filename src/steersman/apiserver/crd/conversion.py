@@ -34,8 +34,9 @@ T = TypeVar("T")
 class WebhookConverter:
     """Asks the conversion webhook of one definition."""
 
-    def __init__(self, caller: WebhookCaller, webhook: Mapping[str, Any]) -> None:
+    def __init__(self, caller: WebhookCaller, webhook: Mapping[str, Any], name: str) -> None:
         self._caller = caller
+        self._name = name
         self._config = ClientConfig.of(webhook["clientConfig"])
         self._offered = webhook["conversionReviewVersions"]
 
@@ -66,7 +67,7 @@ class WebhookConverter:
     async def _ask(self, objects: Sequence[Object], api_version: str) -> list[Object]:
         version, uid = reviews.review_version(self._offered), str(uuid.uuid4())
         review = reviews.request(version, uid, api_version, objects)
-        body = await self._caller.call(self._config, review, TIMEOUT)
+        body = await self._caller.call(self._config, review, TIMEOUT, name=self._name)
         found = reviews.converted(version, uid, body)
         if len(found) != len(objects):
             raise ConversionError(f"returned {len(found)} objects, expected {len(objects)}")

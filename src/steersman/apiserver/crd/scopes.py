@@ -86,7 +86,7 @@ class _Builder:
         self.pipelines = {version["name"]: self._pipeline(version) for version in self.spec["versions"]}
         self.fresh_after = None if self._lacks_defaults() else revision
         self.views = {v["name"]: from_crd(_schema(v), object_meta_view()) for v in self.spec["versions"]}
-        self.converter = _converter(self.spec.get("conversion") or {}, webhooks)
+        self.converter = _converter(self.spec.get("conversion") or {}, webhooks, crd["metadata"]["name"])
         views = {f"{self.group}/{name}": view for name, view in self.views.items()}
         self.webhook_versions = WebhookVersions(views, self.converter) if self.converter else None
         self.versions: Versions = self.webhook_versions or _Versions(views)
@@ -224,10 +224,10 @@ def _schema(version: Object) -> Object | None:
     return (version.get("schema") or {}).get("openAPIV3Schema")
 
 
-def _converter(conversion: Object, webhooks: WebhookCaller) -> WebhookConverter | None:
+def _converter(conversion: Object, webhooks: WebhookCaller, name: str) -> WebhookConverter | None:
     if conversion.get("strategy") != "Webhook":
         return None
-    return WebhookConverter(webhooks, conversion["webhook"])
+    return WebhookConverter(webhooks, conversion["webhook"], name)
 
 
 def select_by(scope: ResourceScope, paths: Sequence[str]) -> None:

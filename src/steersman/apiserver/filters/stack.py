@@ -253,7 +253,7 @@ class Filters:
 
 
 async def _with_faults(faults: FaultPlan, core: Core, x: Exchange) -> Answer:
-    return await faults.around(x, partial(dispatch, core, x))
+    return await faults.around(x, partial(dispatch, core, x), core.forget_history)
 
 
 def _undecidable(x: Exchange, why: str) -> Response:

@@ -11,13 +11,17 @@ import binascii
 import posixpath
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any
+from functools import partial
+from typing import TYPE_CHECKING, Any
 
 from steersman._util.gotext import quote
 from steersman.apimachinery.schema.urls import escape_path, parse_url
 from steersman.apimachinery.unexpected import describe
 from steersman.apiserver.webhooks.services import ServiceError, ServiceResolver
 from steersman.net.calls import BrokenAnswer, Caller, CallError, Reply
+
+if TYPE_CHECKING:
+    from steersman.apiserver.faults import FaultPlan
 
 _OK = range(200, 207)
 _RETRIES = 10
@@ -48,21 +52,23 @@ class ClientConfig:
 
 
 class WebhookCaller:
-    """Asks webhooks. One for each server, so that connections are used again."""
+    """Asks webhooks. One for each server, so that connections are used again. `faults` are what befalls calls."""
 
-    def __init__(self, resolve: ServiceResolver) -> None:
+    def __init__(self, resolve: ServiceResolver, faults: FaultPlan | None = None) -> None:
         self._resolve = resolve
         self._caller = Caller()
+        self._faults = faults
 
-    async def call(self, config: ClientConfig, review: bytes, timeout: int) -> bytes:
+    async def call(self, config: ClientConfig, review: bytes, timeout: int, *, name: str) -> bytes:
         """The body of a webhook's successful answer; `timeout` is in seconds. Raises WebhookError.
 
-        One that says when to ask again is asked again, while there is time.
+        `name` is the webhook's, or that of the definition whose objects it converts. A webhook that says when to ask
+        again is asked again, while there is time.
         """
         url = f"{_clean(config.url)}?timeout={timeout}s"
         try:
             async with asyncio.timeout(timeout):
-                reply = await self._ask(url, config, review, float(timeout))
+                reply = await self._ask(url, config, review, float(timeout), name)
         except BrokenAnswer as error:
             raise WebhookError(broken(error)) from None
         except (ServiceError, CallError, TimeoutError) as error:
@@ -75,10 +81,11 @@ class WebhookCaller:
             raise WebhookError(f"0-length response with status code: {reply.status} and content type: {kind}")
         return reply.body
 
-    async def _ask(self, url: str, config: ClientConfig, review: bytes, timeout: float) -> Reply:
+    async def _ask(self, url: str, config: ClientConfig, review: bytes, timeout: float, name: str) -> Reply:
         for left in reversed(range(_RETRIES + 1)):
             address = None if config.service is None else self._resolve(*config.service)
-            reply = await self._caller.post(url, review, ca=config.ca, address=address, timeout=timeout)
+            post = partial(self._caller.post, url, review, ca=config.ca, address=address, timeout=timeout)
+            reply = await (post() if self._faults is None else self._faults.around_webhook(name, post))
             wait = _retry_after(reply)
             if wait is None or not left:
                 break

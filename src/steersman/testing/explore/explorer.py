@@ -17,7 +17,7 @@ from steersman.testing.explore.schedule import Chance, Decider, Schedule
 from steersman.testing.explore.server import ExploredServer, Stage, Unprepared
 from steersman.testing.explore.shrink import shortest
 from steersman.testing.explore.story import Story
-from steersman.testing.explore.transport import Wire, cut
+from steersman.testing.explore.transport import Wire
 
 RUNS = 200
 PATIENCE = 5.0
@@ -142,7 +142,6 @@ class Explorer:
             stuck.cancel()
             test.cancel()
             await asyncio.wait([test])
-            await cut(wire)
         if error is not None and isinstance(error, self._no_failures):
             raise error
         return error

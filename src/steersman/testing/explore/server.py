@@ -10,6 +10,7 @@ from functools import cache
 from pathlib import Path
 from typing import Any, TypeVar, cast
 
+from steersman._util.tasks import end
 from steersman.apiserver.authn.tokens import StaticTokens
 from steersman.apiserver.faults import FaultPlan
 from steersman.apiserver.server import ADMINISTRATOR, APIServer, ServerConfig
@@ -25,7 +26,7 @@ from steersman.store.memory import MemoryStore
 from steersman.testing.apiserver import CRD, ApiServer
 from steersman.testing.explore.loop import VirtualLoop
 from steersman.testing.explore.sealed import Seal
-from steersman.testing.explore.transport import ExploredTransport, Wire
+from steersman.testing.explore.transport import ExploredTransport, Wire, cut
 
 T = TypeVar("T")
 _TOKEN = "explored"  # noqa: S105 -- of a server that nobody else reaches
@@ -101,6 +102,8 @@ class ExploredServer(ApiServer):
         self._chosen = replace(config or ServerConfig(), fairness=False, max_reads=0, max_writes=0, tokens=tokens)
         self._store = _first_content().copy()
         self._wire: Wire | None = None
+        self._server: APIServer
+        self._restart: asyncio.Future[float]
         reached = Config(
             "http://explored",
             namespace=namespace,
@@ -141,19 +144,54 @@ class ExploredServer(ApiServer):
     @asynccontextmanager
     async def running(self, wire: Wire) -> AsyncIterator[None]:
         """A server for one run, from what is prepared."""
-        store = self._store.copy()
-        self.faults = FaultPlan()
-        async with served(store, replace(self._chosen, faults=self.faults)) as server:
-            self._reach(server, None)
-            self._wire, wire.handle = wire, server.filters.handle
-            try:
-                yield
-            finally:
-                self._wire = wire.handle = None
-        await store.close()
+        self._wire, store = wire, self._store.copy()
+        self.faults = FaultPlan(interrupt=self.restart)
+        started: asyncio.Future[None] = asyncio.get_running_loop().create_future()
+        serving = asyncio.create_task(self._serve(wire, store, replace(self._chosen, faults=self.faults), started))
+        try:
+            await asyncio.wait([started, serving], return_when=asyncio.FIRST_COMPLETED)
+            if serving.done():
+                serving.result()
+            yield
+        finally:
+            self._wire = None
+            await end([serving])
+            await store.close()
+
+    async def _serve(self, wire: Wire, store: Store, config: ServerConfig, started: asyncio.Future[None]) -> None:
+        """One server after another, until this is cancelled."""
+        while True:
+            self._restart = asyncio.get_running_loop().create_future()
+            async with served(store, config) as server:
+                self._reach(server, None)
+                wire.handle = server.filters.handle
+                if not started.done():
+                    started.set_result(None)
+                try:
+                    down = await self._restart
+                finally:
+                    await cut(wire)
+            await asyncio.sleep(down)
+
+    def compact(self) -> None:
+        """See `ApiServer.compact`."""
+        self.kube.portal.call(self._server.core.forget_history())
+
+    def restart(self, down: float = 0.0) -> None:
+        """See `ApiServer.restart`; it returns at once, and the server is back after `down` seconds of the run."""
+        if self._wire is None:
+            raise RuntimeError("a server that is explored is started again only while the test itself runs")
+        if not self._restart.done():
+            self._wire.handle = None
+            self._restart.set_result(down)
+
+    def advance(self, seconds: float) -> None:
+        """Raises RuntimeError: a run has one time, and it takes none to let it pass."""
+        raise RuntimeError("explored tests let time pass by `await asyncio.sleep(...)`, which takes no time")
 
     def _reach(self, server: APIServer, stage: Stage | None) -> None:
         """Have `kube`, which a test may hold since its preparation, reach another server."""
+        self._server = server
         self.kube.portal = cast("Portal", _Portal(stage))
         self.kube.client = Client(transport=InProcessTransport(server, ADMINISTRATOR), namespace=self.namespace)
 

@@ -220,6 +220,7 @@ class Pipe:
 
 async def cut(wire: Wire) -> None:
     """Break all connections; what the server still does for them is cancelled."""
+    wire.handle = None
     for pipe in list(wire.open):
         pipe.abort()
     await end(wire.tasks)

@@ -146,7 +146,8 @@ class Asker:
         except AnswerError as error:
             raise CallFailed(hook, f"could not create admission objects: {error}") from None
         try:
-            body = await self.caller.call(hook.client, reviews.review(version, uid, question), hook.timeout)
+            review = reviews.review(version, uid, question)
+            body = await self.caller.call(hook.client, review, hook.timeout, name=hook.name)
             found, given = reviews.response(version, body)
         except (WebhookError, AnswerError) as error:
             raise CallFailed(hook, f"failed to call webhook: {error}") from None
