@@ -6,7 +6,7 @@ ARGS ?=
 BIN := $(VENV)/bin
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test check bench stubs lock
+.PHONY: help demo test check bench zipapp man stubs lock
 
 help: ## what there is to make
 	@sed -n 's/^\([a-z]*\):.*## /  make \1\t/p' $(MAKEFILE_LIST) | expand -t 16
@@ -26,6 +26,15 @@ check: $(VENV)/developing ## formatting, lint, types, import contracts
 bench: $(VENV)/developing ## measurements of single parts; see bench/README.md for the whole
 	@for program in cel http_server managed_fields schema store; do \
 	  echo "== bench/$$program.py"; $(BIN)/python bench/$$program.py || exit 1; done
+
+zipapp: $(VENV)/bin/pip ## the server as one file for this Python and platform: dist/steersman.pyz
+	$(BIN)/python -m venv $(VENV)/zipapp
+	$(VENV)/zipapp/bin/pip install --quiet 'shiv>=1.0.8'
+	@mkdir -p dist
+	$(VENV)/zipapp/bin/shiv --quiet --only-binary=:all: --console-script steersman --output-file dist/steersman.pyz .
+
+man: $(VENV)/developing ## manual pages of all commands, in dist/man
+	$(BIN)/python -m tools.man dist/man
 
 stubs: $(VENV)/developing ## compile etcd's messages (src/steersman/store/etcd/rpc.proto)
 	cd src/steersman/store/etcd && $(abspath $(BIN))/python -m grpc_tools.protoc -I. --descriptor_set_out=rpc.binpb rpc.proto

@@ -5,9 +5,11 @@ from __future__ import annotations
 import argparse
 import re
 import shlex
+import shutil
 import subprocess
 import sys
 from collections.abc import Iterator
+from pathlib import Path
 
 import pytest
 
@@ -144,3 +146,15 @@ def test_a_command_starts_without_loading_either_half(command: str) -> None:
     )
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert set(done.stdout.split()) <= {"steersman.client.cluster_flags"}
+
+
+def test_manual_pages_are_made_of_the_same_parsers(tmp_path: Path) -> None:
+    subprocess.run([sys.executable, "-m", "tools.man", str(tmp_path)], cwd=Path(__file__).parents[1], check=True)
+    assert {path.name for path in tmp_path.iterdir()} == {f"{prog.replace(' ', '-')}.1" for prog in ALL}
+    serve = (tmp_path / "steersman-serve.1").read_text()
+    for section in ("NETWORK AND TLS", "EXIT STATUS", "FILES", "ENVIRONMENT", "EXAMPLES"):
+        assert f"\n.SH {section}\n" in serve
+    if groff := shutil.which("groff"):
+        command = [groff, "-man", "-ww", "-z", "-Tascii", *sorted(tmp_path.iterdir())]
+        done = subprocess.run(command, capture_output=True, text=True, check=True)
+        assert [line for line in done.stderr.splitlines() if "can't break" not in line] == []
