@@ -89,6 +89,7 @@ class ApiServer:
         """Let time pass for the server, without waiting, and for the wall clock of this process: Events and tokens
         expire, watches end. `await steersman.testing.advance(...)` does it for an operator on the test's event loop."""
         self._own("moved in time").advance(seconds)
+        self.kube.server_version()  # the server has closed the connections that it finds unused for long
 
     def _own(self, done: str) -> ThreadedControlPlane:
         if self.plane is None:
