@@ -74,14 +74,20 @@ class BadRequest(ApiError):
 
 
 class Unauthorized(ApiError):
+    """The credentials are missing, wrong, or expired."""
+
     code, reason = 401, "Unauthorized"
 
 
 class Forbidden(ApiError):
+    """The user may not do this, or admission (a plugin, a policy, a webhook, a quota) has refused it."""
+
     code, reason = 403, "Forbidden"
 
 
 class NotFound(ApiError):
+    """There is no such object, or no such resource."""
+
     code, reason = 404, "NotFound"
 
 
@@ -94,6 +100,8 @@ class NotAcceptable(ApiError):
 
 
 class AlreadyExists(ApiError):
+    """An object of this name exists; or a generated name was taken."""
+
     code, reason = 409, "AlreadyExists"
 
 
@@ -104,6 +112,8 @@ class Conflict(ApiError):
 
 
 class Gone(ApiError):
+    """What was asked for existed once; the base of Expired."""
+
     code, reason = 410, "Gone"
 
 
@@ -122,6 +132,8 @@ class UnsupportedMediaType(ApiError):
 
 
 class Invalid(ApiError):
+    """The object breaks rules of its kind: `causes` has each of them, with its field."""
+
     code, reason = 422, "Invalid"
 
 

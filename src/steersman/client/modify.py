@@ -41,10 +41,12 @@ class ConflictReport:
 
     @cached_property
     def changes(self) -> list[Change]:
+        """The fields that the other writer has changed, and how."""
         return [] if self.fresh is None else changes(self.read, self.fresh)
 
     @cached_property
     def writers(self) -> list[str]:
+        """The field managers that have written in between."""
         return [] if self.fresh is None else writers(self.read, self.fresh)
 
     @property

@@ -68,6 +68,7 @@ class Resource:
 
     @property
     def version(self) -> str:
+        """The version in `api_version`: "v1" of "apps/v1"."""
         return self.api_version.rpartition("/")[2]
 
 

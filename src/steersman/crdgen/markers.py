@@ -129,17 +129,36 @@ class Ruled(Marker):
 
 
 list_set = Listed("set")
+"""A list in which nothing stands twice: apply merges it item by item."""
+
 atomic = Atomic()
+"""A list, map or object that is owned, and replaced by apply, as a whole."""
+
 preserve_unknown = PreserveUnknown()
+"""Fields that the model does not have are kept by the server, too; where it stands, a model may hold itself."""
+
 int_or_string = Settled(INT_OR_STRING)
+"""A number or a text: what `IntOrString` is marked with."""
+
 quantity = Settled({**INT_OR_STRING, "pattern": QUANTITY_PATTERN})
+"""A Kubernetes quantity: what `Quantity` is marked with."""
+
 duration = Keywords({"format": "duration"}, ("string",))
+"""A text that is a duration as Go writes it, such as 1h30m."""
+
 embedded = Settled(
     {"type": "object", "x-kubernetes-embedded-resource": True, "x-kubernetes-preserve-unknown-fields": True}
 )
+"""A whole Kubernetes object, with apiVersion, kind and metadata, of any kind."""
+
 nullable = Keywords({"nullable": True}, ())
+"""null is a value of the field, and is stored; without it, null is taken for an absent field."""
+
 int32 = Keywords({"format": "int32"}, ("integer",))
+"""An integer that is described as one of 32 bits; `Int32` has the bounds, too."""
+
 int64 = Keywords({"format": "int64"}, ("integer",))
+"""An integer that is described as one of 64 bits."""
 
 
 def list_map(*keys: str) -> Listed:

@@ -49,6 +49,7 @@ class Cluster:
 
     @property
     def cache(self) -> Cache:
+        """The informers of this cluster."""
         return self.client.cache
 
     def scope(self, kind: Kind[Any]) -> CacheScope:

@@ -97,6 +97,7 @@ class Event:
 
     @property
     def metadata(self) -> Object:
+        """The metadata of `raw`."""
         found: Object = self.raw.get("metadata") or {}
         return found
 
