@@ -6,7 +6,7 @@ ARGS ?=
 BIN := $(VENV)/bin
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test check bench zipapp man stubs lock
+.PHONY: help demo test check bench docs zipapp man stubs lock
 
 help: ## what there is to make
 	@sed -n 's/^\([a-z]*\):.*## /  make \1\t/p' $(MAKEFILE_LIST) | expand -t 16
@@ -27,6 +27,9 @@ bench: $(VENV)/developing ## measurements of single parts; see bench/README.md f
 	@for program in cel http_server managed_fields schema store; do \
 	  echo "== bench/$$program.py"; $(BIN)/python bench/$$program.py || exit 1; done
 
+docs: $(VENV)/docs/installed ## the documentation as a site, in site/; broken links are errors
+	$(VENV)/docs/bin/zensical build --strict --clean
+
 zipapp: $(VENV)/bin/pip ## the server as one file for this Python and platform: dist/steersman.pyz
 	$(BIN)/python -m venv $(VENV)/zipapp
 	$(VENV)/zipapp/bin/pip install --quiet 'shiv>=1.0.8'
@@ -39,9 +42,11 @@ man: $(VENV)/developing ## manual pages of all commands, in dist/man
 stubs: $(VENV)/developing ## compile etcd's messages (src/steersman/store/etcd/rpc.proto)
 	cd src/steersman/store/etcd && $(abspath $(BIN))/python -m grpc_tools.protoc -I. --descriptor_set_out=rpc.binpb rpc.proto
 
-lock: ## pin the development requirements anew (needs uv)
+lock: ## pin the requirements of development and documentation anew (needs uv)
 	uv pip compile --quiet --upgrade --universal --generate-hashes --no-header --python-version 3.11 \
 	  --group dev pyproject.toml --output-file requirements-dev.lock
+	uv pip compile --quiet --upgrade --universal --generate-hashes --no-header --python-version 3.11 \
+	  --group docs --output-file requirements-docs.lock
 
 $(VENV)/bin/pip:
 	@test -n "$(PYTHON)" || { echo "Python 3.11 or newer is needed (PYTHON=/path/to/python3)" >&2; exit 1; }
@@ -51,6 +56,11 @@ $(VENV)/bin/pip:
 
 $(VENV)/installed: pyproject.toml | $(VENV)/bin/pip
 	$(BIN)/pip install --quiet --editable .
+	@touch $@
+
+$(VENV)/docs/installed: requirements-docs.lock | $(VENV)/bin/pip
+	$(BIN)/python -m venv $(VENV)/docs
+	$(VENV)/docs/bin/pip install --quiet --no-deps --require-hashes --requirement requirements-docs.lock
 	@touch $@
 
 $(VENV)/developing: pyproject.toml requirements-dev.lock | $(VENV)/bin/pip

@@ -1,0 +1,3 @@
+"""Pages talk to kubectl, too."""
+
+from ..kubectl.conftest import kubectl_binary as kubectl_binary
