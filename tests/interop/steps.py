@@ -2,11 +2,14 @@
 
 _COMMON = ["define", "conflicts", "status", "patches"]
 PYTHON = {
+    "cloudcoil": ["define", "conflicts", "status", "pages", "watches", "lease"],
+    "easykube": [*_COMMON, "apply", "watches", "lease"],
     "kopf": ["define", "retried", "created", "updated", "ticked", "deleted", "stopped"],
     "kr8s": [*_COMMON, "pages", "watches", "lease", "delete"],
     "kubernetes": [*_COMMON, "apply", "pages", "compact", "watches", "lease"],
     "kubernetes_asyncio": [*_COMMON, "apply", "pages", "compact", "watches", "lease"],
     "lightkube": [*_COMMON, "apply", "pages", "compact", "watches", "lease"],
+    "pykube-ng": [*_COMMON, "compact", "watches", "lease"],
 }
 GO = ["define", "conflicts", "status", "patches", "apply", "pages", "watches", "lease", "webhooks"]
 """What the programs with controller-runtime do, in the names of the others."""
