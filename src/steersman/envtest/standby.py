@@ -25,15 +25,10 @@ NEEDED = ("steersman.envtest.apiserver", "steersman.controlplane.command", "uvlo
 """What a server cannot start without."""
 
 SOON = (
-    "steersman.controlplane.events",
-    "steersman.controlplane.transport",
     "cryptography.x509",
     "steersman.apiserver.authn.signing_keys",
     "cryptography.hazmat.primitives.serialization",
     "steersman.apiserver.crd.controller",
-    "steersman.apimachinery.schema.cel.rules",
-    "steersman.apiserver.admission.webhooks.mutating",
-    "steersman.apiserver.admission.webhooks.validating",
 )
 """What tests of operators will need, loaded while there is nothing else to do."""
 
