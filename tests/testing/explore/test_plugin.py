@@ -40,6 +40,7 @@ TALLY = """
     MAP = st.Resource("v1", "ConfigMap")
 
     async def reconcile(ctx, app):
+        print("reconciling", app["metadata"]["name"])
         tally = await ctx.client.get(MAP, "tally")
         if app["metadata"]["name"] == "tally" or app["metadata"]["name"] in tally["data"]:
             return
@@ -85,8 +86,10 @@ def test_a_failure_tells_the_shortest_interleaving_and_how_to_run_it_again(tmp_p
     assert len(stories) == 1, "\n\n".join(stories)
     story = stories.pop()
     assert re.search(r"user +--> update configmaps default/tally .*\n", story)
+    assert re.search(r"operator +--> update configmaps default/tally without rv ", story)
     assert "reconcile of default/app begins" in story
     assert story.count("[held back") == len(told[1].split())
+    assert out.count("reconciling app") == 1, "of what earlier runs have printed, nothing is shown"
 
 
 def test_the_options_say_which_and_how_many(tmp_path: Path) -> None:

@@ -62,7 +62,8 @@ def _frozen_garbage() -> Iterator[None]:
 
 class Explorer:
     """Runs one test against one server. `patience` is in seconds: see `Network`. `no_failures` are what a test raises
-    that says nothing about it, such as that it is skipped."""
+    that says nothing about it, such as that it is skipped. `before_run` is called before each run: what is logged
+    and printed is of interest for the last one only."""
 
     def __init__(
         self,
@@ -70,10 +71,12 @@ class Explorer:
         test: Test,
         patience: float = PATIENCE,
         no_failures: tuple[type[BaseException], ...] = (),
+        before_run: Callable[[], None] = lambda: None,
     ) -> None:
         self._server = server
         self._test = test
         self._patience = patience
+        self._before_run = before_run
         self._runs = 0
         self._no_failures = (*no_failures, Unprepared, KeyboardInterrupt, SystemExit)
 
@@ -89,6 +92,7 @@ class Explorer:
     def run(self, decide: Callable[[], Decider]) -> Outcome:
         """One run. Raises what is no failure of the test: that it is skipped, or interrupted."""
         while True:
+            self._before_run()
             decider, story = decide(), Story()
             network = Network(decider, story, self._patience)
             try:
@@ -117,8 +121,9 @@ class Explorer:
 
         if not fails(found.schedule):
             return Finding(found, number, repeats=False)
-        shortest(found.schedule, fails)
-        return Finding(best, number, repeats=True)
+        schedule = shortest(found.schedule, fails)
+        last = self.run(schedule.replay)
+        return Finding(best if last.error is None else last, number, repeats=last.error is not None)
 
     def _run(self, story: Story, network: Network) -> BaseException | None:
         loop = VirtualLoop(network.idle)

@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import asyncio
 import inspect
+import logging
 from collections.abc import Callable, Coroutine
 from functools import partial
 from typing import Any, TypedDict, cast
 
 import pytest
+from _pytest.logging import LogCaptureHandler
 
 from steersman.testing.explore.explorer import PATIENCE, RUNS, Explorer, Finding, Outcome
 from steersman.testing.explore.schedule import Schedule
@@ -47,7 +49,8 @@ def _explored(item: pytest.Function, function: Callable[..., Coroutine[Any, Any,
     server.prepared()
     option = item.config.getoption
     no_failures = (pytest.skip.Exception, pytest.exit.Exception)
-    explorer = Explorer(server, test, wanted.get("delay", PATIENCE), no_failures)
+    forget = partial(_forget_output, item.config)
+    explorer = Explorer(server, test, wanted.get("delay", PATIENCE), no_failures, forget)
     replay = option("--explore-replay")
     if replay is not None:
         outcome = explorer.run(_parsed(replay).replay)
@@ -58,6 +61,16 @@ def _explored(item: pytest.Function, function: Callable[..., Coroutine[Any, Any,
     finding = explorer.explore(runs, seed)
     if finding is not None:
         _tell(item, finding.outcome, _found(finding, runs, seed, item.nodeid))
+
+
+def _forget_output(config: pytest.Config) -> None:
+    """Drop what pytest has captured of earlier runs."""
+    for handler in logging.getLogger().handlers:
+        if isinstance(handler, LogCaptureHandler):
+            handler.reset()
+    capture = config.pluginmanager.getplugin("capturemanager")
+    if capture is not None:
+        capture.read_global_capture()
 
 
 def _parsed(text: str) -> Schedule:

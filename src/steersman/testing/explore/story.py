@@ -97,26 +97,27 @@ def _once(steps: Sequence[tuple[str, str]]) -> Iterator[str]:
             at += 1
 
 
-def what(info: RequestInfo) -> str:
-    """Which request it is: "update configmaps/status default/a"."""
-    resource = "/".join(part for part in (info.resource, info.subresource) if part)
-    place = "/".join(part for part in (info.namespace, info.name) if part)
-    return " ".join(part for part in (info.verb, resource, place) if part)
-
-
 def request(info: RequestInfo, body: bytes | None) -> str:
     """A request that arrives."""
-    return f"--> {what(info)}{_told(body)}"
+    content = _decoded(body)
+    blind = info.verb == "update" and not (content.get("metadata") or {}).get("resourceVersion")
+    return f"--> {_what(info, content)}{' without rv' if blind else ''}{_of(content)}"
 
 
 def answer(info: RequestInfo, status: int, body: bytes) -> str:
     """An answer that arrives."""
-    return f"<-- {status} {what(info)}{_told(body)}"
+    content = _decoded(body)
+    return f"<-- {status} {_what(info, content)}{_of(content)}"
+
+
+def ended(info: RequestInfo) -> str:
+    """A stream that ends in order."""
+    return f"<-- end of {_what(info, {})}"
 
 
 def failure(info: RequestInfo, why: str) -> str:
     """A connection that breaks."""
-    return f"<-- {why}: {what(info)}"
+    return f"<-- {why}: {_what(info, {})}"
 
 
 def events(info: RequestInfo, data: bytes) -> str:
@@ -131,14 +132,23 @@ def events(info: RequestInfo, data: bytes) -> str:
     return f"~~> {'; '.join(told)}"
 
 
-def _told(body: bytes | None) -> str:
-    if not body:
-        return ""
+def _decoded(body: bytes | None) -> Mapping[str, Any]:
     try:
-        content = orjson.loads(body)
+        content = orjson.loads(body or b"{}")
     except orjson.JSONDecodeError:
-        return ""
-    return _of(content) if isinstance(content, dict) else f" {_short(content)}"
+        return {}
+    return content if isinstance(content, dict) else {"": content}
+
+
+def _what(info: RequestInfo, content: Mapping[str, Any]) -> str:
+    """Which request it is: "update configmaps/status default/a"."""
+    resource = "/".join(part for part in (info.resource, info.subresource) if part)
+    name = info.name
+    if info.verb == "create" and not name:
+        meta = content.get("metadata") or {}
+        name = meta.get("name") or (f"{meta['generateName']}*" if meta.get("generateName") else "")
+    place = "/".join(part for part in (info.namespace, name) if part)
+    return " ".join(part for part in (info.verb, resource, place) if part)
 
 
 def _of(obj: Mapping[str, Any]) -> str:
@@ -148,13 +158,11 @@ def _of(obj: Mapping[str, Any]) -> str:
         return f": {said}" if said else ""
     meta = obj.get("metadata") or {}
     version = f" rv={meta['resourceVersion']}" if meta.get("resourceVersion") else ""
-    name = meta.get("name") or (f"{meta['generateName']}*" if meta.get("generateName") else "")
-    called = f" {name}" if name and not version else ""
     if isinstance(obj.get("items"), list):
         return f"{version} {len(obj['items'])} items"
     rest = {key: value for key, value in obj.items() if key not in ("apiVersion", "kind", "metadata") and value}
-    kept = {key: meta[key] for key in ("finalizers", "deletionTimestamp", "labels", "annotations") if meta.get(key)}
-    return version + called + (f" {_short({**kept, **rest})}" if kept or rest else "")
+    kept = {key: meta[key] for key in ("finalizers", "deletionTimestamp", "labels") if meta.get(key)}
+    return version + (f" {_short({**kept, **rest})}" if kept or rest else "")
 
 
 def _short(value: Any) -> str:

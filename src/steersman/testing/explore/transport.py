@@ -151,7 +151,7 @@ class Pipe:
             await answer.run(self)
         finally:
             if not self._broken:
-                self.send(partial(story.answer, self._info, answer.status, b""), partial(self._end, answer))
+                self.send(partial(story.ended, self._info), partial(self._end, answer))
 
     def _whole(self, status: int, headers: Headers, body: bytes) -> None:
         self._begun(status, headers)
