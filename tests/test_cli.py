@@ -94,7 +94,9 @@ def test_every_option_says_what_it_does_and_what_its_value_is(prog: str) -> None
             continue
         metavar = action.metavar
         assert action.choices or metavar in VALUES or metavar in PLAIN or metavar in told or re.search("[=/]", metavar)
-        if action.default not in (None, False, [], argparse.SUPPRESS):
+        if action.required:
+            assert told.endswith("(required)"), name
+        elif action.default is not None and action.default != []:
             assert "default" in told, name
         if isinstance(action, argparse._AppendAction):
             assert "may be repeated" in told, name

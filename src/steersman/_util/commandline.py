@@ -61,9 +61,11 @@ class Formatter(argparse.HelpFormatter):
 
     def _get_help_string(self, action: argparse.Action) -> str:
         about, default = action.help or "", action.default
-        if action.nargs == 0 or default in (None, False, argparse.SUPPRESS) or default == [] or "default" in about:
+        if action.required and action.option_strings:
+            return f"{about} (required)"
+        if action.nargs == 0 or default is None or default in ("", [], argparse.SUPPRESS) or "default" in about:
             return about
-        told = "true" if default is True else str(default) if default else "none"
+        told = str(default).lower() if isinstance(default, bool) else str(default)
         return f"{about} (default: {told.replace('%', '%%')})"
 
 
