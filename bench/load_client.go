@@ -42,14 +42,18 @@ func fail(what ...any) {
 }
 
 func call(method, path string, body []byte) (int, []byte) {
+	form := "application/json"
+	switch method {
+	case "PATCH":
+		form = "application/apply-patch+yaml"
+	case "MERGE":
+		method, form = "PATCH", "application/merge-patch+json"
+	}
 	request, err := http.NewRequest(method, *server+path, bytes.NewReader(body))
 	if err != nil {
 		fail(err)
 	}
-	request.Header.Set("Content-Type", "application/json")
-	if method == "PATCH" {
-		request.Header.Set("Content-Type", "application/apply-patch+yaml")
-	}
+	request.Header.Set("Content-Type", form)
 	request.Header.Set("Accept", "application/json")
 	request.Header.Set("Authorization", "Bearer "+*token)
 	response, err := client.Do(request)
