@@ -35,7 +35,7 @@ class Epoch:
         """A write is durable at a revision, or has failed (0)."""
         self._writes -= 1
         self._last = max(self._last, revision)
-        if self._over and not self._writes:
+        if not self._writes:
             self._tell()
 
     def close(self) -> None:
@@ -43,7 +43,7 @@ class Epoch:
         self._over = True
 
     def when_quiet(self, tell: Callable[[int], None]) -> None:
-        """Call `tell`, now or later, with the revision of the last write of a closed epoch."""
+        """Call `tell`, now or as soon as no write is under way, with the revision of the last one."""
         self._waiting.append(tell)
         if not self._writes:
             self._tell()
