@@ -40,7 +40,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
     if called in COMMANDS and not _installed(called):
         print(f"steersman {called}: {_WHOLE}", file=sys.stderr)
         return 1
-    options = parser_of([called] if called in COMMANDS else COMMANDS, answering=called in ANSWERING).parse_args(given)
+    needed = [called] if called in COMMANDS else [] if given[:1] == ["--version"] else COMMANDS
+    options = parser_of(needed, answering=called in ANSWERING).parse_args(given)
     run: int = options.run(options)
     return run
 

@@ -9,8 +9,8 @@ from __future__ import annotations
 import argparse
 import textwrap
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
-from typing import NoReturn
+from types import MappingProxyType
+from typing import NamedTuple, NoReturn
 
 WIDTH = 100
 VALUES: dict[str, str] = {
@@ -27,23 +27,21 @@ VALUES: dict[str, str] = {
 """What values with these names look like: this is told where one is used."""
 
 
-@dataclass(frozen=True, slots=True)
-class Example:
+class Example(NamedTuple):
     """A command line as it is typed in a shell, and what it is good for."""
 
     about: str
     command: str
 
 
-@dataclass(frozen=True, slots=True)
-class Manual:
+class Manual(NamedTuple):
     """What a command's --help tells beside its options."""
 
     examples: Sequence[Example] = ()
-    statuses: Mapping[int, str] = field(default_factory=dict)
-    files: Mapping[str, str] = field(default_factory=dict)
-    environment: Mapping[str, str] = field(default_factory=dict)
-    more: Mapping[str, Mapping[str, str]] = field(default_factory=dict)
+    statuses: Mapping[int, str] = MappingProxyType({})
+    files: Mapping[str, str] = MappingProxyType({})
+    environment: Mapping[str, str] = MappingProxyType({})
+    more: Mapping[str, Mapping[str, str]] = MappingProxyType({})
     """Further sections: their titles, and what they have."""
 
     def sections(self) -> dict[str, Mapping[str, str]]:
