@@ -2,6 +2,7 @@
 
     <!-- background: serving on -->     it goes on until the page ends; ready when it has printed this
     <!-- prints: 200 = 200 -->          what it must print, among other things; may stand several times
+    <!-- fails -->                      its last command must fail
     <!-- output -->                     what the block before has printed
     <!-- not run: it needs Docker -->   why it cannot be run here
 
@@ -19,7 +20,8 @@ ROOT = Path(__file__).parents[2]
 PAGES = ("README.md", *sorted(str(path.relative_to(ROOT)) for path in (ROOT / "docs").rglob("*.md")))
 _FENCE = re.compile(r'^```(?P<language>[\w-]*)(?: title="(?P<title>[^"]+)")?$')
 _COMMENT = re.compile(r"<!--(.*?)-->", re.S)
-_DIRECTIVES = ("background", "prints", "output", "not run")
+_DIRECTIVES = ("background", "prints", "not run")
+_ALONE = ("fails", "output")
 
 
 @dataclass(frozen=True)
@@ -39,6 +41,10 @@ class Block:
     def told(self, directive: str) -> list[str]:
         """What comments of a kind say."""
         return [text for name, text in self.directives if name == directive]
+
+    def has(self, directive: str) -> bool:
+        """Whether there is a comment of a kind."""
+        return any(name == directive for name, _ in self.directives)
 
     @property
     def is_test(self) -> bool:
@@ -87,7 +93,7 @@ def _is_comment(lines: list[str], number: int) -> bool:
 def _directives(where: str, text: str) -> Iterator[tuple[str, str]]:
     for comment in _COMMENT.findall(text):
         name, _, told = " ".join(comment.split()).partition(": ")
-        if name not in _DIRECTIVES or (name != "output" and not told):
+        if name not in (_DIRECTIVES if told else _ALONE):
             raise ValueError(f"{where}: {comment.strip()!r} says nothing about how a block is run")
         yield name, told
 

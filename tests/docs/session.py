@@ -24,6 +24,13 @@ _STEERSMAN = """#!/bin/sh
 case $1 in serve) set -- "$@" --secure-port 0;; esac
 exec {python} -W error -m steersman.cli "$@"
 """
+_PATIENCE = '''"""The suite runs on machines that do much else."""
+
+from steersman.testing import eventually, eventually_async
+
+for check in (eventually, eventually_async):
+    check.__kwdefaults__["timeout"] = 120.0
+'''
 _PIP = """#!/bin/sh
 # What a page installs is installed here already.
 case "$*" in install*) exit 0;; *) exec {python} -m pip "$@";; esac
@@ -42,13 +49,15 @@ class Session:
         self._tests: list[str] = []
         self._printed = ""
         self._environment = _environment(directory, kubectl)
+        for place in (directory, self._cwd):
+            (place / "conftest.py").write_text(_PATIENCE)
 
     def run(self, block: Block) -> None:
         """Run one block; AssertionError if it does not do what the page says."""
         if block.told("not run"):
             return
         code = re.sub(r"127\.0\.0\.1:\d+", "127.0.0.1:0", block.code)
-        if block.told("output"):
+        if block.has("output"):
             self._expect(block, block.code)
         elif block.title:
             self._write(block, code)
@@ -103,8 +112,9 @@ class Session:
             else:
                 steps[-1][1] += f"{line}\n"
         assert not block.told("background") or len(steps) == 1, f"{block}: one command goes on in the background"
-        for command, expected in steps:
-            self._shell(block, command)
+        for number, (command, expected) in enumerate(steps, 1):
+            fails = number == len(steps) and block.has("fails")
+            self._shell(block, _failing(command) if fails else command)
             if expected.strip():
                 self._expect(block, expected)
 
@@ -183,6 +193,10 @@ class Session:
                 process.kill()
             if exc_info[0] is None:
                 assert status == 0, f"{block}: status {status}\n{log.read_text()}"
+
+
+def _failing(command: str) -> str:
+    return f"if {command}\nthen echo 'it did not fail' >&2; exit 1; fi"
 
 
 def _environment(directory: Path, kubectl: Path) -> dict[str, str]:

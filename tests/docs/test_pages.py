@@ -23,7 +23,7 @@ NOT_RUN = {
 
 
 def test_every_block_is_run_or_says_why_not() -> None:
-    unknown = [str(b) for b in BLOCKS if b.language not in LANGUAGES and not b.told("output") and not b.told("not run")]
+    unknown = [str(b) for b in BLOCKS if b.language not in LANGUAGES and not b.has("output") and not b.has("not run")]
     assert unknown == [], "a block of another kind needs a runner in session.py"
     assert [str(b) for b in BLOCKS if b.is_operator and not b.title and b.page != "README.md"] == []
     found: dict[str, int] = {}
