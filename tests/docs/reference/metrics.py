@@ -11,7 +11,7 @@ from steersman.runtime.metrics import QueueMetrics, RuntimeMetrics
 from .text import cell, page, table
 
 
-def page_rows(metrics: Iterable[Metric]) -> list[list[str]]:
+def _rows(metrics: Iterable[Metric]) -> list[list[str]]:
     """A row for each metric, in the order of names."""
     return [
         [f"`{metric.name}`", metric.kind, ", ".join(f"`{label}`" for label in metric.labels), cell(metric.help)]  # type: ignore[attr-defined]
@@ -20,23 +20,20 @@ def page_rows(metrics: Iterable[Metric]) -> list[list[str]]:
 
 
 def _all(*holders: object) -> list[Metric]:
+    """The metrics among what objects hold."""
     found = (value for holder in holders for value in vars(holder).values())
     return [value for value in found if all(hasattr(value, name) for name in ("name", "kind", "labels", "help"))]
 
 
-def page_of(server: object, operator: Iterable[object]) -> str:
+def metrics_page() -> str:
     head = ["Name", "Type", "Labels", "What it counts"]
     return page(
         "Metrics",
         "In the Prometheus text format, under the names of kube-apiserver, controller-runtime and client-go where "
         "these have them.",
         "## The server\n\n`GET /metrics` of `steersman serve`, for who may (`nonResourceURLs: [/metrics]`).",
-        table(head, page_rows(_all(server))),
+        table(head, _rows(_all(Metrics()))),
         "## An operator\n\n`/metrics` at the address of `Manager(metrics=...)` or `steersman run --metrics ADDRESS`. "
         "`manager.metrics.add(metric)` has metrics of your own exposed, too.",
-        table(head, page_rows(_all(*operator))),
+        table(head, _rows(_all(RuntimeMetrics(), QueueMetrics()))),
     )
-
-
-def page_of_all() -> str:
-    return page_of(Metrics(), [RuntimeMetrics(), QueueMetrics()])

@@ -23,5 +23,5 @@ def pages() -> dict[str, str]:
         "faults.md": python_api.faults_page(),
         "commands.md": commands.commands_page(),
         "flags.md": commands.flags_page(),
-        "metrics.md": metrics.page_of_all(),
+        "metrics.md": metrics.metrics_page(),
     }
