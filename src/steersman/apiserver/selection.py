@@ -32,6 +32,14 @@ class Selection:
         """Whether it depends on more than the name and namespace."""
         return self.labels is not None or self.fields is not None
 
+    @property
+    def label(self) -> tuple[str, str] | None:
+        """A label and the only value that it may have, if there is one that the stored objects have themselves."""
+        if self.labels is None or self.labels.nothing or self.scope.view.remote:
+            return None
+        values = ((each.key, self.labels.exact(each.key)) for each in self.labels.requirements)
+        return next(((key, value) for key, value in values if value is not None), None)
+
     def matches(self, entry: Entry) -> bool:
         key = entry.key
         if self.namespace and not key.startswith(self.namespace + "/"):

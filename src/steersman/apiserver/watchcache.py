@@ -9,17 +9,20 @@ from __future__ import annotations
 from bisect import bisect_left, insort
 from collections import deque
 from collections.abc import Callable, Iterator, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from typing import Any
 
 import orjson
 
 from steersman.apimachinery.codec import json as codec
+from steersman.apiserver.labelindex import LabelIndex
 from steersman.store.interface import KeyValue, StoreEvent
 
 HISTORY = 10_000
 HISTORY_BYTES = 8 * 1024 * 1024
 LISTED_BYTES = 16 * 1024 * 1024
+_QUOTES = 8  # of apiVersion and kind
 
 
 class Entry:
@@ -66,8 +69,24 @@ class Entry:
     @property
     def labels(self) -> dict[str, str]:
         if self._labels is None:
-            self._labels = orjson.loads(self.stored)["metadata"].get("labels") or {}
+            self._labels = _labels(self.stored)
         return self._labels
+
+
+def _labels(stored: bytes) -> dict[str, str]:
+    """The labels of an encoded object, without decoding it where they are where canonical JSON has them.
+
+    That is in the metadata, which only apiVersion and kind come before, and in these before the name.
+    """
+    start = stored.find(b'"labels":{')
+    if start < 0:
+        return {}
+    metadata = stored.find(b'"metadata":{', 0, start)
+    if start < stored.find(b'"name":"', metadata) and stored.count(b'"', 0, metadata) == _QUOTES:
+        with suppress(orjson.JSONDecodeError):
+            labels: dict[str, str] = orjson.loads(stored[start + 9 : stored.find(b"}", start) + 1])
+            return labels
+    return orjson.loads(stored)["metadata"].get("labels") or {}
 
 
 @dataclass(frozen=True, slots=True)
@@ -97,6 +116,7 @@ class ResourceCache:
         self.prefix = prefix
         self.entries: dict[str, Entry] = {}
         self.keys: list[str] = []
+        self.labels = LabelIndex(self.entries)
         self.history: deque[Change] = deque()
         self.history_bytes = 0
         self.listed: dict[object, bytes] = {}
@@ -140,6 +160,7 @@ class ResourceCache:
             self.entries[key] = change.new
             if old is None:
                 insort(self.keys, key)
+        self.labels.changed(key, change.old, change.new)
         self._remember(change)
         self.listed.clear()
         for notify in tuple(self.watchers):
@@ -172,10 +193,12 @@ class ResourceCache:
 
     def select(self, namespace: str) -> Sequence[str]:
         """Keys in order; only those of a namespace when one is given."""
-        if not namespace:
-            return self.keys
-        start = bisect_left(self.keys, f"{namespace}/")
-        return self.keys[start : bisect_left(self.keys, f"{namespace}0", start)]
+        return self.keys[self.span(namespace)] if namespace else self.keys
+
+    def span(self, namespace: str, first: str = "") -> slice:
+        """Where in `keys` those of a namespace, or all, are, from the key `first` on."""
+        start = bisect_left(self.keys, max(first, f"{namespace}/" if namespace else ""))
+        return slice(start, bisect_left(self.keys, f"{namespace}0", start) if namespace else len(self.keys))
 
     def since(self, revision: int) -> Iterator[Change]:
         """The changes after a revision, oldest first; the caller has checked `floor`."""

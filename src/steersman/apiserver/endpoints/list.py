@@ -24,7 +24,7 @@ from steersman.apiserver.scope import ResourceScope
 from steersman.apiserver.selection import Selection, select
 from steersman.apiserver.strategy import Object
 from steersman.apiserver.unreadable import Unreadable
-from steersman.apiserver.watchcache import Entry
+from steersman.apiserver.watchcache import Entry, ResourceCache
 from steersman.store.interface import Compacted, FutureRevision
 
 _SNAPSHOT_IS_GONE = (
@@ -33,6 +33,10 @@ _SNAPSHOT_IS_GONE = (
     "Continuing with the provided token results in an inconsistent list - objects that were created, modified, or "
     "deleted between the time the first chunk was returned and now may show up in the list."
 )
+
+
+_FEW = 100
+"""So many objects are looked at sooner than in an index."""
 
 
 @dataclass(slots=True)
@@ -182,19 +186,29 @@ def _expired_token(token: ContinueToken) -> Expired:
 
 async def _newest(core: Core, scope: ResourceScope, selection: Selection, limit: int, start: str) -> Page:
     cache = scope.cache
-    keys = cache.select(selection.namespace)
-    if start:
-        keys = [key for key in keys if key >= start]
     entries = cache.entries
     if selection.everything:
-        page = keys[:limit] if limit else keys
+        span = cache.span(selection.namespace, start)
+        end = min(span.start + limit, span.stop) if limit else span.stop
+        page = cache.keys[span.start : end]
         found = [entries[key] for key in page]
-        if len(page) < len(keys):
-            return Page(found, core.cache.revision, page[-1] + "\0", len(keys) - len(page))
+        if end < span.stop:
+            return Page(found, core.cache.revision, page[-1] + "\0", span.stop - end)
         return Page(found, core.cache.revision, whole=not start)
-    if selection.name and scope.namespaced and selection.namespace:
-        keys = [key for key in (f"{selection.namespace}/{selection.name}",) if key in entries]
+    keys = _candidates(cache, selection, start)
     return await _cut([entries[key] for key in keys], selection, limit, core.cache.revision)
+
+
+def _candidates(cache: ResourceCache, selection: Selection, start: str) -> Sequence[str]:
+    """The keys, in order, of what may be selected."""
+    namespace = selection.namespace
+    if selection.name and namespace:
+        return [key for key in (f"{namespace}/{selection.name}",) if key in cache.entries]
+    label = selection.label if len(cache.keys) > _FEW else None
+    if label is None:
+        return cache.keys[cache.span(namespace, start)]
+    prefix = f"{namespace}/" if namespace else ""
+    return sorted(key for key in cache.labels.keys(*label) if key >= start and key.startswith(prefix))
 
 
 async def _cut(candidates: Sequence[Entry], selection: Selection, limit: int, revision: int) -> Page:
