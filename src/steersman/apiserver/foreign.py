@@ -25,7 +25,11 @@ _ENDS_LINE = b"\n"
 
 
 class UnreadableValue(ValueError):
-    """What is stored is no object."""
+    """What is stored is no object. `unknown`: it is something of a kind that is not served here."""
+
+    def __init__(self, why: str, *, unknown: bool = False) -> None:
+        super().__init__(why)
+        self.unknown = unknown
 
 
 def canonical(value: bytes) -> bytes:
@@ -38,6 +42,8 @@ def canonical(value: bytes) -> bytes:
             raise UnreadableValue("it is no object with metadata")
         kind = _kind(obj)
         return codec.encode_object(obj if kind is None else kind.stored_form(obj))
+    except protobuf.UnknownKindError as error:
+        raise UnreadableValue(f"the kind {error} is not known", unknown=True) from None
     except (protobuf.ProtobufError, codec.JsonError, orjson.JSONEncodeError, ApiError, KeyError, TypeError) as error:
         raise UnreadableValue(str(error)) from None
 
@@ -123,7 +129,8 @@ def _events(events: Iterable[StoreEvent]) -> Iterable[StoreEvent]:
 
 
 def _complain(key: bytes, revision: int, error: UnreadableValue) -> None:
-    log.warning(
+    log.log(
+        logging.DEBUG if error.unknown else logging.WARNING,
         "what is stored cannot be read, and is left out",
         extra={"key": key.decode(errors="replace"), "revision": revision, "error": str(error)},
     )

@@ -7,9 +7,12 @@ from __future__ import annotations
 
 import asyncio
 import logging
+import os
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
+
+os.environ.setdefault("GRPC_VERBOSITY", "NONE")  # what it has to say is in its errors
 
 import grpc
 import grpc.aio
@@ -43,6 +46,19 @@ _AGAIN = (
     grpc.StatusCode.DEADLINE_EXCEEDED,
     grpc.StatusCode.CANCELLED,
     grpc.StatusCode.UNKNOWN,
+)
+
+
+_PLAIN = (
+    ("Connection refused", "connection refused"),
+    ("CERTIFICATE_VERIFY_FAILED", "its certificate is not trusted (see --etcd-cafile)"),
+    ("WRONG_VERSION_NUMBER", "it speaks no TLS"),
+    ("resolving", "no such host"),
+    ("DNS resolution failed", "no such host"),
+    ("user name is empty", "it wants a user (--etcd-user)"),
+    ("invalid user ID or password", "wrong user or password"),
+    ("certificate required", "it wants a client certificate (--etcd-certfile)"),
+    ("Deadline Exceeded", "no answer in time"),
 )
 
 
@@ -225,33 +241,22 @@ class EtcdClient:
         if any(known in text for known in _STALE_TOKEN) and self._metadata:
             self._metadata = []
         elif code not in _AGAIN and not any(known in text for known in _REFUSED):
-            raise _unavailable(f"{self.member.address}: {_readable(text, code)}") from None
-        return _readable(text, code)
+            raise _unavailable(f"{self.member.address}: {self._readable(text, code)}") from None
+        return self._readable(text, code)
+
+    def _readable(self, text: str, code: grpc.StatusCode) -> str:
+        """One line for people: gRPC's own texts begin with what was tried and end with what matters."""
+        if "Socket closed" in text:
+            other = "speaks no TLS" if self.settings.tls is not None else "wants TLS (--etcd-cafile)"
+            return f"it has closed the connection; perhaps it {other}"
+        found = next((plain for known, plain in _PLAIN if known in text), "")
+        return found or " ".join(text.split()) or code.name.lower()
 
 
 def _was_refused(error: grpc.aio.AioRpcError) -> bool:
     """Whether it is certain that the call was not carried out."""
     text = error.details() or ""
     return any(known in text for known in (_NEVER_SENT, *_REFUSED, *_STALE_TOKEN))
-
-
-def _readable(text: str, code: grpc.StatusCode) -> str:
-    """One line for people: gRPC's own texts begin with what was tried and end with what matters."""
-    for known, plain in (
-        ("Connection refused", "connection refused"),
-        ("CERTIFICATE_VERIFY_FAILED", "its certificate is not trusted (see --etcd-cafile)"),
-        ("Name or service not known", "no such host"),
-        ("DNS resolution failed", "no such host"),
-        ("Socket closed", "the connection was closed; does it expect TLS (--etcd-cafile)?"),
-        ("WRONG_VERSION_NUMBER", "it does not speak TLS"),
-        ("user name is empty", "it wants a user (--etcd-user)"),
-        ("invalid user ID or password", "wrong user or password"),
-        ("certificate required", "it wants a client certificate (--etcd-certfile)"),
-        ("Deadline Exceeded", "no answer in time"),
-    ):
-        if known in text:
-            return plain
-    return " ".join(text.split()) or code.name.lower()
 
 
 def _unavailable(reason: str, *, doubtful: bool = False) -> StoreUnavailable:
