@@ -6,6 +6,7 @@ PYTHON = {
     "easykube": [*_COMMON, "apply", "watches", "lease"],
     "kopf": ["define", "retried", "created", "updated", "ticked", "deleted", "stopped"],
     "kr8s": [*_COMMON, "pages", "watches", "lease", "delete"],
+    "kubex": [*_COMMON, "apply", "pages", "compact", "watches", "lease"],
     "kubernetes": [*_COMMON, "apply", "pages", "compact", "watches", "lease"],
     "kubernetes_asyncio": [*_COMMON, "apply", "pages", "compact", "watches", "lease"],
     "lightkube": [*_COMMON, "apply", "pages", "compact", "watches", "lease"],

@@ -41,7 +41,7 @@ def text() -> str:
 
 
 def _python() -> list[tuple[str, str, list[str]]]:
-    pinned = re.findall(r"^(\S+)==(\S+)$", (HERE / "python/requirements.txt").read_text(), re.M)
+    pinned = re.findall(r"^(\w[\w-]*)\S*==(\S+)$", (HERE / "python/requirements.txt").read_text(), re.M)
     return [(name, version, steps.PYTHON[name]) for name, version in pinned if name != "kopf"]
 
 
