@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import argparse
 import asyncio
+import gc
 import logging
 import os
 import secrets
@@ -221,9 +222,14 @@ async def _serve(options: argparse.Namespace) -> int:
     except BaseException:
         await store.close()
         raise
-    plane = await ControlPlane.start(
-        store, config, controllers=controllers, root_ca=ca, hollow_workloads=options.hollow_workloads
-    )
+    gc.disable()
+    try:
+        plane = await ControlPlane.start(
+            store, config, controllers=controllers, root_ca=ca, hollow_workloads=options.hollow_workloads
+        )
+        gc.freeze()  # what has been loaded stays: it need not be looked through time and again
+    finally:
+        gc.enable()
     try:
         if options.kubeconfig:
             _write_kubeconfig(Path(options.kubeconfig), plane.url, ca, "" if options.insecure_http else token)
