@@ -18,7 +18,7 @@ from pathlib import Path
 
 ROOT = Path(__file__).parents[2]
 PAGES = ("README.md", *sorted(str(path.relative_to(ROOT)) for path in (ROOT / "docs").rglob("*.md")))
-_FENCE = re.compile(r'^```(?P<language>[\w-]*)(?: title="(?P<title>[^"]+)")?$')
+_FENCE = re.compile(r'^```(?P<language>[\w-]+)(?: title="(?P<title>[^"]+)")?$')
 _COMMENT = re.compile(r"<!--(.*?)-->", re.S)
 _DIRECTIVES = ("background", "prints", "not run")
 _ALONE = ("fails", "output")
@@ -57,7 +57,12 @@ class Block:
 
 def blocks(page: str) -> list[Block]:
     """The blocks of a page in their order. Raises ValueError for one that is not understood."""
-    return list(_blocks(page, (ROOT / page).read_text(encoding="utf-8")))
+    return read(page, (ROOT / page).read_text(encoding="utf-8"))
+
+
+def read(page: str, text: str) -> list[Block]:
+    """The blocks of a page's text. Raises ValueError for one that is not understood."""
+    return list(_blocks(page, text))
 
 
 def _blocks(page: str, text: str) -> Iterator[Block]:

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from .blocks import PAGES, ROOT, Block, blocks, pattern
+from .blocks import PAGES, ROOT, Block, blocks
 from .session import LANGUAGES, Session
 
 BLOCKS = [block for page in PAGES for block in blocks(page)]
@@ -60,11 +60,3 @@ def test_python_type_checks(tmp_path: Path) -> None:
 
 def _slug(block: Block) -> str:
     return f"{Path(block.page).stem.replace('-', '_').lower()}_{block.line}"
-
-
-def test_what_is_expected() -> None:
-    assert pattern("a ... c\n...\nserving on https://127.0.0.1:6443").search(
-        "a  b  c\nx\ny\nserving on https://127.0.0.1:31999\n"
-    )
-    assert not pattern("a\nb").search("a\nx\nb\n")
-    assert not pattern("a").search("ab\n")
