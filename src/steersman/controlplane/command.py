@@ -17,6 +17,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from steersman._util.commandline import explain
+from steersman._util.goduration import parse_nanoseconds
 from steersman._util.logs import configure
 from steersman.apiserver.authn.tokens import StaticTokens, TokenFileError, parse_token_file
 from steersman.apiserver.authn.user import UserInfo
@@ -100,6 +101,13 @@ def _add_network(parser: argparse.ArgumentParser) -> None:
     )
     add("--tls-cert-file", metavar="FILE", help="the server's certificate, PEM (default: a self-made one)")
     add("--tls-private-key-file", metavar="FILE", help="the key of --tls-cert-file")
+    add(
+        "--shutdown-delay-duration",
+        type=_duration,
+        default="0s",
+        metavar="TIME",
+        help="how long it goes on serving after SIGTERM, with /readyz failing, so that others stop sending it requests",
+    )
     add("--kubeconfig", metavar="FILE", help="write a kubeconfig for an administrator there, mode 0600 (default: none)")
     add(
         "--service-address",
@@ -235,6 +243,10 @@ async def _serve(options: argparse.Namespace) -> int:
             _write_kubeconfig(Path(options.kubeconfig), plane.url, ca, "" if options.insecure_http else token)
         print(f"serving on {plane.url}", flush=True)
         await stopping.wait()
+        stopping.clear()
+        if options.shutdown_delay_duration:
+            log.info("not ready any more; a second signal ends the waiting")
+            await plane.retire(options.shutdown_delay_duration, stopping)
         log.info("stopping")
     finally:
         await plane.stop()
@@ -384,6 +396,13 @@ def _minutes(text: str) -> float:
     if not 0 <= minutes < float("inf"):
         raise argparse.ArgumentTypeError(f"{text!r} is not a number of 0 or more")
     return minutes
+
+
+def _duration(text: str) -> float:
+    nanoseconds = parse_nanoseconds(text)
+    if nanoseconds is None or nanoseconds < 0:
+        raise argparse.ArgumentTypeError(f"{text!r} is no duration such as 10s")
+    return nanoseconds / 1e9
 
 
 def _boolean(text: str) -> bool:

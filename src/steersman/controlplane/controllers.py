@@ -21,6 +21,8 @@ if TYPE_CHECKING:
 log = logging.getLogger("steersman.controlplane")
 RESTART_WAIT = 1.0
 _MANAGER = "kube-controller-manager"
+LOCK = ("kube-system", "steersman-controllers")
+"""The Lease, by namespace and name."""
 
 
 class Controller(Protocol):
@@ -31,6 +33,8 @@ class Controller(Protocol):
 
 class Controllers:
     """Runs the controllers of the given names (None: all; `*` and `-name` count); one that fails is started again.
+
+    Of several servers that share a store, one has them at a time.
 
     `root_ca` is the certificate (PEM) that clients verify the server with; without it, none is published. With
     `hollow_workloads` Deployments, Jobs, Pods and the like progress, too, although nothing runs.
@@ -60,6 +64,32 @@ class Controllers:
     async def _run(self) -> None:
         if not self._names and not self._hollow_workloads:
             return
+        if self._server.core.settle is not None:
+            await self._take_turns()
+        else:
+            await self._work()
+
+    async def _take_turns(self) -> None:
+        """Work whenever this server is the leader."""
+        from steersman.client.client import Client
+        from steersman.runtime.leaderelection import LeaderElector, Leadership, LeadershipLost, LeaseLock
+
+        async def work(leadership: Leadership) -> None:
+            log.info("this server has the controllers")
+            await self._work()
+
+        async with Client(transport=self._transport(), field_manager=_MANAGER, user_agent=_MANAGER) as client:
+            while True:
+                elector = LeaderElector(client, LeaseLock(*LOCK), exit_on_overrun=False)
+                try:
+                    await elector.run(work)
+                except LeadershipLost as error:
+                    log.warning("another server may have the controllers now: %s", error)
+                except Exception:
+                    log.exception("the election of who has the controllers failed")
+                await asyncio.sleep(RESTART_WAIT)
+
+    async def _work(self) -> None:
         if self._names == [EventExpiry.name] and not self._hollow_workloads:
             await self._keep(EventExpiry(self._connect, self._server.core))
         else:

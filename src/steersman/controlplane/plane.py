@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import logging
 from collections.abc import Sequence
-from contextlib import AsyncExitStack
+from contextlib import AsyncExitStack, suppress
 
 from steersman.apiserver.server import APIServer, ServerConfig
 from steersman.controlplane.controllers import Controllers
@@ -61,6 +61,15 @@ class ControlPlane:
     def port(self) -> int:
         """The port that it listens on."""
         return self.server.port
+
+    async def retire(self, seconds: float, enough: asyncio.Event) -> None:
+        """Go on serving for some seconds, or until it is enough, while /readyz says that this is going to end.
+
+        Source: kube-apiserver's `--shutdown-delay-duration`.
+        """
+        self.server.core.ready = False
+        with suppress(TimeoutError):
+            await asyncio.wait_for(enough.wait(), seconds)
 
     async def stop(self, grace: float = 10.0) -> None:
         """End watches, finish running writes within `grace` seconds, stop the controllers, close the store."""
