@@ -18,7 +18,7 @@ from steersman._util.commandline import VALUES, AnsweringParser, Parser
 from steersman.cli import ANSWERING, COMMANDS, main, parser_of
 
 PLAIN = {"CRD", "DIR", "FILE", "GROUP", "IMAGE", "IP", "KIND", "MODES", "NAME", "NAMES", "NAMESPACE", "PORT"}
-PLAIN |= {"REQUIREMENT", "RULE", "SELECTOR", "TEXT", "URL", "VERSION"}
+PLAIN |= {"FROM", "REQUIREMENT", "RULE", "SELECTOR", "STORE", "TEXT", "TO", "URL", "VERSION"}
 """Values whose names say what they are."""
 
 

@@ -23,7 +23,7 @@ from .conftest import RunningServer
 
 ROOT = Path(__file__).parents[1]
 PROJECT = ROOT / "packaging/client"
-SERVERS = {"serve", "validate", "crd", "cel", "envtest-assets", "demo"}
+SERVERS = {"serve", "store", "validate", "crd", "cel", "envtest-assets", "demo"}
 """Commands that need the server."""
 
 # What steersman requires and the client does not, and what is not there on every system, cannot be imported.

@@ -11,6 +11,7 @@ from steersman._util.commandline import AnsweringParser, Parser, explain
 
 COMMANDS = {
     "serve": "steersman.controlplane.command",
+    "store": "steersman.maintenance.command",
     "run": "steersman.runtime.run_command",
     "validate": "steersman.offline.validate_command",
     "crd": "steersman.offline.crd_command",

@@ -12,7 +12,7 @@ from steersman.store.memory import MemoryStore
 from steersman.store.sqlite import SQLiteStore
 
 if TYPE_CHECKING:
-    from steersman.store.etcd import EtcdStore
+    from steersman.store.etcd import EtcdSettings
 
 _FORMS = "memory://, sqlite:///relative.db, sqlite:////absolute/path.db, etcd://host:2379,host:2379"
 
@@ -46,7 +46,18 @@ async def open_store(
     wait for the disk, `credentials` are for etcd. Raises BadStoreURL, StoreUnavailable.
     """
     if url.startswith("etcd://"):
-        return await _open_etcd(url, history, credentials or Credentials())
+        settings = etcd_settings(url, credentials or Credentials())
+        from steersman.store.etcd import EtcdStore
+
+        return await EtcdStore.open(settings, history=history)
+    path = sqlite_path(url)
+    if path is None:
+        return MemoryStore(history=history)
+    return await SQLiteStore.open(path, history=history, fsync=fsync)
+
+
+def sqlite_path(url: str) -> str | None:
+    """The path of a SQLite store's file; None for a store in memory. Raises BadStoreURL."""
     try:
         parts = urlsplit(url)
     except ValueError as error:
@@ -56,25 +67,25 @@ async def open_store(
     if parts.scheme == "memory":
         if parts.netloc or parts.path:
             raise BadStoreURL(f"a memory store has no path: {url!r}; use memory://")
-        return MemoryStore(history=history)
+        return None
     if parts.scheme != "sqlite":
         raise BadStoreURL(f"unknown kind of store: {url!r}; use one of {_FORMS}")
     if parts.netloc:
         raise BadStoreURL(f"a SQLite store is on this machine: {url!r}; write three slashes before a relative path")
     if len(parts.path) < 2 or parts.path.endswith("/"):
         raise BadStoreURL(f"the path of the database is missing: {url!r}; use sqlite:///cluster.db")
-    return await SQLiteStore.open(unquote(parts.path[1:]), history=history, fsync=fsync)
+    return unquote(parts.path[1:])
 
 
-async def _open_etcd(url: str, history: History | None, credentials: Credentials) -> EtcdStore:
+def etcd_settings(url: str, credentials: Credentials) -> EtcdSettings:
+    """Where an etcd is, and how it is spoken to. Raises BadStoreURL."""
     try:
-        from steersman.store.etcd import TLS, EtcdStore, parse_url
+        from steersman.store.etcd import TLS, parse_url
     except ImportError as error:
         raise BadStoreURL(f"an etcd store needs more packages ({error}); pip install 'steersman[etcd]'") from None
     given = credentials.ca, credentials.cert, credentials.key
     tls = TLS(*given) if credentials.tls or any(given) else None
     try:
-        settings = parse_url(url, tls, credentials.user, credentials.password)
+        return parse_url(url, tls, credentials.user, credentials.password)
     except ValueError as error:
         raise BadStoreURL(str(error)) from None
-    return await EtcdStore.open(settings, history=history)

@@ -17,6 +17,7 @@ from steersman.store._watching import Deliver, Ended, KeyWatch, Watching
 from steersman.store.etcd import messages as pb
 from steersman.store.etcd.client import COMPACT, RANGE, TXN, EtcdClient, Reply, RevisionCompacted, RevisionInFuture
 from steersman.store.etcd.compaction import Compactor, oldest_kept
+from steersman.store.etcd.copying import check_whole
 from steersman.store.etcd.feed import Feed, mark
 from steersman.store.etcd.keyspace import Keyspace
 from steersman.store.etcd.settings import EtcdSettings
@@ -80,6 +81,7 @@ class EtcdStore:
             answer = await (
                 client.first_answer(RANGE, _NOWHERE) if space.whole else client.first_answer(TXN, mark(space))
             )
+            await check_whole(client, space)
             compacted = await oldest_kept(client)
         except BaseException:
             await client.close()

@@ -83,12 +83,7 @@ def initialise(connection: apsw.Connection, path: str) -> None:
 
     Raises ForeignFile, NewerFormat, Damaged, ReadOnly.
     """
-    application = connection.pragma("application_id")
-    version = connection.pragma("user_version")
-    if application == APPLICATION_ID and version > FORMAT:
-        raise NewerFormat(
-            f"{path} has format {version}, this version knows up to {FORMAT}; use the version that wrote it or a later"
-        )
+    application, version = _identity(connection, path)
     tables = connection.execute("SELECT count(*) FROM sqlite_schema").get
     if application != APPLICATION_ID and (application or version or tables):
         raise ForeignFile(f"{path} is a SQLite database of another application; choose another path")
@@ -104,6 +99,30 @@ def initialise(connection: apsw.Connection, path: str) -> None:
         with connection:
             connection.execute(_TABLES)
             connection.execute(f"PRAGMA application_id = {APPLICATION_ID}; PRAGMA user_version = {FORMAT}")
+
+
+def check_readable(connection: apsw.Connection, path: str) -> None:
+    """Make sure that the file has our tables. Raises ForeignFile, NewerFormat."""
+    application, _ = _identity(connection, path)
+    if application != APPLICATION_ID:
+        raise ForeignFile(f"{path} is no database of a server; choose another path")
+
+
+def last_revision(connection: apsw.Connection) -> int:
+    """The revision that the file is at."""
+    sql = "SELECT max(coalesce(max(revision), 1), (SELECT compacted FROM compaction)) FROM versions"
+    last: int = connection.execute(sql).get
+    return last
+
+
+def _identity(connection: apsw.Connection, path: str) -> tuple[int, int]:
+    """Whose file it is, and of which format. Raises NewerFormat."""
+    application, version = connection.pragma("application_id"), connection.pragma("user_version")
+    if application == APPLICATION_ID and version > FORMAT:
+        raise NewerFormat(
+            f"{path} has format {version}, this version knows up to {FORMAT}; use the version that wrote it or a later"
+        )
+    return application, version
 
 
 def load(connection: apsw.Connection, path: str) -> Loaded:
