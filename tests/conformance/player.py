@@ -11,7 +11,7 @@ import json
 import random
 import string
 import time
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from typing import Any
@@ -42,9 +42,10 @@ class Patience:
 
 @dataclass(frozen=True)
 class Target:
-    """Where to send requests: a session on the server, and the token of each user (`admin` is the default one)."""
+    """Where to send requests: a session on each server, any of which is asked, and the token of each user (`admin` is
+    the default one)."""
 
-    session: aiohttp.ClientSession
+    sessions: Sequence[aiohttp.ClientSession]
     tokens: Mapping[str, str]
 
     async def send(self, step: Step, timeout: float = 30.0) -> aiohttp.ClientResponse:
@@ -56,7 +57,7 @@ class Target:
         if token := self.tokens.get(step.get("as", "admin")):
             headers["Authorization"] = f"Bearer {token}"
         headers |= {name: str(value) for name, value in (step.get("headers") or {}).items()}
-        return await self.session.request(
+        return await random.choice(self.sessions).request(
             step.get("method", "GET"),
             URL(_path(step), encoded=True),
             data=body,

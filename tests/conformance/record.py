@@ -80,7 +80,7 @@ async def main(url: str, users: Mapping[str, UserInfo], ca: bytes, files: list[s
     tokens = {user.name: token for token, user in users.items()}
     connector = aiohttp.TCPConnector(ssl=client_ssl_context(ca), limit=0)
     async with aiohttp.ClientSession(url, connector=connector) as session:
-        return min(1, await record_files(Target(session, tokens), files))
+        return min(1, await record_files(Target([session], tokens), files))
 
 
 if __name__ == "__main__":

@@ -5,12 +5,16 @@ from __future__ import annotations
 import json
 import tomllib
 from collections.abc import AsyncIterator
-from contextlib import asynccontextmanager
+from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass
+from functools import cache
 from pathlib import Path
 
+from steersman.apiserver.authn.service_accounts import ServiceAccountConfig
+from steersman.apiserver.authn.signing_keys import generated
 from steersman.net.pki import ServerFiles
 
+from .. import etcd
 from ..conftest import TOKENS, running
 from .player import Patience, Player, Target
 from .webhook import Webhook, serving
@@ -49,4 +53,22 @@ async def set_up(certificates: ServerFiles, directory: Path) -> AsyncIterator[St
     """A stage with a control plane of its own on a memory store."""
     tokens = {user.name: token for token, user in TOKENS.items()}
     async with running(certificates, directory) as server, serving() as webhook, server.session(None) as session:
-        yield Stage(Target(session, tokens), webhook)
+        yield Stage(Target([session], tokens), webhook)
+
+
+@asynccontextmanager
+async def set_up_several(certificates: ServerFiles, directory: Path, program: Path) -> AsyncIterator[Stage]:
+    """A stage with two control planes on one etcd; each request goes to any of them."""
+    tokens = {user.name: token for token, user in TOKENS.items()}
+    accounts = ServiceAccountConfig(keys=cache(generated))  # who asks one server must be known to the other
+    async with AsyncExitStack() as stack:
+        cluster = await stack.enter_async_context(etcd.etcd(program, directory))
+        sessions = []
+        for name in ("one", "other"):
+            place = directory / name
+            place.mkdir()
+            server = await stack.enter_async_context(
+                running(certificates, place, cluster.url, service_accounts=accounts)
+            )
+            sessions.append(await stack.enter_async_context(server.session(None)))
+        yield Stage(Target(sessions, tokens), await stack.enter_async_context(serving()))

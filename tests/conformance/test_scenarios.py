@@ -29,6 +29,17 @@ def case(name: str) -> Any:
 @pytest.mark.asyncio(loop_scope="session")
 @pytest.mark.parametrize("name", [case(name) for name in scenario_names()])
 async def test_scenario(stage: Stage, name: str) -> None:
+    await _play(stage, name)
+
+
+@pytest.mark.asyncio(loop_scope="session")
+@pytest.mark.parametrize("name", [case(name) for name in scenario_names()])
+async def test_scenario_at_any_of_two_servers(several: Stage, name: str) -> None:
+    """On etcd; each request goes to any of them, as a load balancer would have it."""
+    await _play(several, name)
+
+
+async def _play(stage: Stage, name: str) -> None:
     found = await stage.play(name, IMPATIENT if name in LISTED else Patience())
     more = [f"... and {len(found) - SHOWN} more"] if len(found) > SHOWN else []
     if found:
