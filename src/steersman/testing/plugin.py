@@ -43,7 +43,8 @@ def pytest_configure(config: pytest.Config) -> None:
         "markers", "apiserver(*load, config=None): what the test's API server starts with, and how it is configured"
     )
     config.addinivalue_line(
-        "markers", "explore(runs=200, seed=0, delay=5.0): run an async test under many interleavings of its requests"
+        "markers",
+        "explore(runs=200, seed=0, delay=5.0, breaks=()): run an async test under many interleavings",
     )
 
 

@@ -124,4 +124,30 @@ async def check_then_act(server: ApiServer, broken: bool) -> None:
         assert len(leaders) == 1
 
 
+async def lost_answer(server: ApiServer, broken: bool) -> None:
+    """An operator that creates its child anew when it has got no answer: is run with connections that break."""
+
+    async def reconcile(ctx: st.Context, app: st.Object) -> None:
+        if app["metadata"]["name"] != "app":
+            return
+        if broken:
+            body = config_map("", metadata={"generateName": "child-", "labels": {"child": "yes"}})
+            while True:
+                try:
+                    await ctx.client.create(body, namespace="default")
+                    return
+                except st.TransportError:
+                    await asyncio.sleep(0.1)
+        child = config_map("", metadata={"name": "child", "namespace": "default", "labels": {"child": "yes"}})
+        await ctx.create_or_update(child)
+
+    manager = st.Manager(client=server.client(user_agent="operator"))
+    manager.controller(MAP, reconcile)
+    async with running(manager), server.client(user_agent="user") as user:
+        await user.create(config_map("app"))
+        await asyncio.sleep(60)
+        children = await user.list(MAP, label_selector="child").collect()
+        assert len(children) == 1
+
+
 BUGS: list[Body] = [lost_update, duplicates, any_other_error_is_success, check_then_act]

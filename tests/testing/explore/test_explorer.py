@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import re
 from collections.abc import Callable, Coroutine, Iterator
 from contextlib import suppress
 from pathlib import Path
@@ -11,12 +12,12 @@ from typing import Any
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st_
-from tests.testing.explore.operators import BUGS, MAP, Body, config_map
+from tests.testing.explore.operators import BUGS, MAP, Body, config_map, lost_answer
 
 import steersman as st
 from steersman.testing import Fault, eventually_async, running
 from steersman.testing.explore.explorer import Explorer
-from steersman.testing.explore.schedule import Schedule
+from steersman.testing.explore.schedule import BREAK, Schedule
 from steersman.testing.explore.server import ExploredServer, explored_server
 from steersman.testing.explore.shrink import shortest
 
@@ -43,7 +44,19 @@ def test_a_bug_is_found_and_shrunk(body: Body, server: ExploredServer) -> None:
 
 @pytest.mark.parametrize("body", BUGS, ids=lambda body: body.__name__)
 def test_what_has_no_bug_passes(body: Body, server: ExploredServer) -> None:
-    finding = Explorer(server, lambda: body(server, False)).explore(runs=60, seed=1)
+    finding = Explorer(server, lambda: body(server, False)).explore(runs=40, seed=1)
+    assert finding is None, finding.outcome.story.text()
+
+
+def test_what_a_lost_answer_does(server: ExploredServer) -> None:
+    explorer = Explorer(server, lambda: lost_answer(server, True), breaks=["operator"])
+    assert Explorer(server, lambda: lost_answer(server, True)).explore(runs=20) is None, "no connection breaks"
+    finding = explorer.explore(runs=200)
+    assert finding is not None
+    assert list(finding.outcome.schedule.holds.values()) == [BREAK]
+    told = r"operator +<-- 201 create configmaps default/child-.*\[does not arrive: the connection breaks\]"
+    assert re.search(told, finding.outcome.story.text())
+    finding = Explorer(server, lambda: lost_answer(server, False), breaks=["operator"]).explore(runs=40, seed=1)
     assert finding is None, finding.outcome.story.text()
 
 
@@ -112,17 +125,17 @@ async def restarts(server: ExploredServer) -> None:
 def test_the_runtime_bears_it(
     body: Callable[[ExploredServer], Coroutine[Any, Any, None]], delay: float, server: ExploredServer
 ) -> None:
-    finding = Explorer(server, lambda: body(server), delay).explore(runs=15, seed=3)
+    finding = Explorer(server, lambda: body(server), delay).explore(runs=10, seed=3)
     assert finding is None, finding.outcome.story.text()
 
 
-@pytest.mark.parametrize("text", ["12", "12+", "+3", "a+b", "12+3,20+1", "12-3"])
+@pytest.mark.parametrize("text", ["12", "12+", "+3", "a+b", "12+3,20+1", "12-3", "x", "12+3x", "12xx"])
 def test_a_schedule_that_is_none(text: str) -> None:
     with pytest.raises(ValueError, match=r"is no part of a schedule, which is such as '12\+3 20\+1' or 'in-order'"):
         Schedule.parse(text)
 
 
-@given(st_.dictionaries(st_.integers(1, 999), st_.integers(1, 64)))
+@given(st_.dictionaries(st_.integers(1, 999), st_.integers(1, 64) | st_.just(BREAK)))
 def test_a_schedule_is_what_its_text_says(holds: dict[int, int]) -> None:
     assert Schedule.parse(str(Schedule(holds))) == Schedule(holds)
 

@@ -138,10 +138,13 @@ def test_definitions_may_be_loaded_before_and_within_a_test(tmp_path: Path) -> N
     ("code", "told"),
     [
         ("@pytest.mark.explore\ndef test_it(apiserver): ...", "only async tests have interleavings to explore"),
-        ("@pytest.mark.explore(5)\nasync def test_it(apiserver): ...", "explore takes runs, seed and delay, not arg"),
+        (
+            "@pytest.mark.explore(5)\nasync def test_it(apiserver): ...",
+            "runs, seed, delay and breaks, not arguments",
+        ),
         (
             "@pytest.mark.explore(run=5)\nasync def test_it(apiserver): ...",
-            "takes runs, seed and delay, not run",
+            "runs, seed, delay and breaks, not run",
         ),
         ("@pytest.mark.explore\nasync def test_it(): ...", "nothing to explore in a test without the fixture"),
     ],

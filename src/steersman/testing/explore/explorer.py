@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import gc
-from collections.abc import Callable, Coroutine, Iterator
+from collections.abc import Callable, Collection, Coroutine, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import partial
@@ -61,21 +61,26 @@ def _frozen_garbage() -> Iterator[None]:
 
 
 class Explorer:
-    """Runs one test against one server. `patience` is in seconds: see `Network`. `no_failures` are what a test raises
-    that says nothing about it, such as that it is skipped. `before_run` is called before each run: what is logged
-    and printed is of interest for the last one only."""
+    """Runs one test against one server.
+
+    `patience` (in seconds) and `breaks`: see `Network`. `no_failures` are what a test raises that says nothing about
+    it, such as that it is skipped. `before_run` is called before each run: what is logged and printed is of interest
+    for the last one only.
+    """
 
     def __init__(
         self,
         server: ExploredServer,
         test: Test,
         patience: float = PATIENCE,
+        breaks: Collection[str] = (),
         no_failures: tuple[type[BaseException], ...] = (),
         before_run: Callable[[], None] = lambda: None,
     ) -> None:
         self._server = server
         self._test = test
         self._patience = patience
+        self._breaks = breaks
         self._before_run = before_run
         self._runs = 0
         self._no_failures = (*no_failures, Unprepared, KeyboardInterrupt, SystemExit)
@@ -94,7 +99,7 @@ class Explorer:
         while True:
             self._before_run()
             decider, story = decide(), Story()
-            network = Network(decider, story, self._patience)
+            network = Network(decider, story, self._patience, self._breaks)
             try:
                 error = self._run(story, network)
             except Unprepared as missing:

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 from dataclasses import dataclass, field
 
-from steersman.testing.explore.schedule import Decider
+from steersman.testing.explore.schedule import BREAK, Decider
 from steersman.testing.explore.story import Story
 
 
@@ -23,6 +23,7 @@ class Flow:
 class Message:
     number: int
     arrive: Callable[[], None]
+    broken: Callable[[], None]
     text: Callable[[], str]
     hold: int
     held: int
@@ -33,13 +34,14 @@ class Network:
 
     A message that is held back arrives after so many other things have happened, which may be that time passes, if
     nothing else can happen. All of these times together are at most `patience` seconds, so that what is held back
-    is a slow network and not a broken one.
+    is a slow network and not a broken one. The connections of the actors in `breaks` may break.
     """
 
-    def __init__(self, decider: Decider, story: Story, patience: float) -> None:
+    def __init__(self, decider: Decider, story: Story, patience: float, breaks: Collection[str] = ()) -> None:
         self._decider = decider
         self._story = story
         self._patience = patience
+        self._breaks = frozenset(breaks)
         self._flows: dict[Flow, None] = {}
         self._messages = 0
         self._flow_numbers = 0
@@ -50,11 +52,13 @@ class Network:
         self._flow_numbers += 1
         return Flow(self._flow_numbers, actor)
 
-    def send(self, flow: Flow, text: Callable[[], str], arrive: Callable[[], None]) -> None:
-        """Send a message; `arrive` is called when it arrives, `text` tells it in the story."""
+    def send(self, flow: Flow, text: Callable[[], str], arrive: Callable[[], None], broken: Callable[[], None]) -> None:
+        """Send a message; `arrive` is called when it arrives, or `broken` in its place, when nothing else of this flow
+        arrives either. `text` tells it in the story."""
         self._messages += 1
-        hold = 0 if self.in_order else self._decider.hold(self._messages, flow.number)
-        flow.waiting.append(Message(self._messages, arrive, text, hold, hold))
+        fragile = flow.actor.partition("#")[0] in self._breaks
+        hold = 0 if self.in_order else self._decider.hold(self._messages, flow.number, fragile=fragile)
+        flow.waiting.append(Message(self._messages, arrive, broken, text, hold, hold))
         self._flows[flow] = None
 
     def idle(self, wait: float | None) -> bool:
@@ -71,11 +75,14 @@ class Network:
         else:
             flow = min(self._flows, key=lambda flow: (flow.waiting[0].hold, flow.waiting[0].number))
         message = flow.waiting.popleft()
+        breaks = message.held == BREAK
+        if breaks:
+            flow.waiting.clear()
         if not flow.waiting:
             del self._flows[flow]
         self._step()
         self._story.tell(flow.actor, message.text, message.number, message.held)
-        message.arrive()
+        (message.broken if breaks else message.arrive)()
         return True
 
     def _step(self) -> None:

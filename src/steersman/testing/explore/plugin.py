@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import inspect
 import logging
-from collections.abc import Callable, Coroutine
+from collections.abc import Callable, Coroutine, Sequence
 from functools import partial
 from typing import Any, TypedDict, cast
 
@@ -22,6 +22,7 @@ class _Wanted(TypedDict, total=False):
     runs: int
     seed: int
     delay: float
+    breaks: Sequence[str]
 
 
 def take_over(item: pytest.Item) -> None:
@@ -31,9 +32,9 @@ def take_over(item: pytest.Item) -> None:
         return
     if not isinstance(item, pytest.Function) or not inspect.iscoroutinefunction(item.obj):
         raise pytest.UsageError(f"{item.nodeid}: only async tests have interleavings to explore")
-    if mark.args or (unknown := {*mark.kwargs} - {"runs", "seed", "delay"}):
+    if mark.args or (unknown := {*mark.kwargs} - {"runs", "seed", "delay", "breaks"}):
         what = "arguments without names" if mark.args else min(unknown)
-        raise pytest.UsageError(f"{item.nodeid}: explore takes runs, seed and delay, not {what}")
+        raise pytest.UsageError(f"{item.nodeid}: explore takes runs, seed, delay and breaks, not {what}")
     item.runtest = partial(_explored, item, item.obj, cast("_Wanted", mark.kwargs))  # type: ignore[method-assign]
 
 
@@ -50,7 +51,7 @@ def _explored(item: pytest.Function, function: Callable[..., Coroutine[Any, Any,
     option = item.config.getoption
     no_failures = (pytest.skip.Exception, pytest.exit.Exception)
     forget = partial(_forget_output, item.config)
-    explorer = Explorer(server, test, wanted.get("delay", PATIENCE), no_failures, forget)
+    explorer = Explorer(server, test, wanted.get("delay", PATIENCE), wanted.get("breaks", ()), no_failures, forget)
     replay = option("--explore-replay")
     if replay is not None:
         outcome = explorer.run(_parsed(replay).replay)
@@ -92,7 +93,7 @@ def _found(finding: Finding, runs: int, seed: int, test: str) -> str:
             "depends on something that is not held still, such as real time, threads, or what an earlier run has left."
         )
     held = len(schedule.holds)
-    short = "in the order of sending" if not held else f"with {held} message{'s' * (held > 1)} held back"
+    short = "in the order of sending" if not held else f"with {held} message{'s' * (held > 1)} held back or lost"
     return (
         f"\n\nRun {finding.number} of {runs} (seed {seed}) failed; this is the shortest that was found, {short}.\n"
         f"To run it again: pytest '{test}' --explore-replay '{schedule}'"

@@ -13,11 +13,12 @@ import orjson
 
 from steersman.apimachinery.request_info import RequestInfo
 from steersman.testing.explore.loop import BEGIN
+from steersman.testing.explore.schedule import BREAK
 
 _WIDEST = 100
 _LEGEND = (
     "--> a request arrives at the server, <-- its answer at the client, ~~> a watch event at the client;\n"
-    "a star marks what was held back. A write takes effect when its request arrives."
+    "a star marks what was held back or lost. A write takes effect when its request arrives."
 )
 
 
@@ -40,6 +41,8 @@ class Step:
     def line(self, width: int) -> str:
         number = f"{'*' if self.held else ''}{self.number}" if self.number else ""
         note = f"   [held back: {self.held} step{'s' * (self.held > 1)}]" if self.held else ""
+        if self.held == BREAK:
+            note = "   [does not arrive: the connection breaks]"
         return f"{self.at:9.3f}s {number:>5}  {self.actor:<{width}}  {self.text()}{note}"
 
 

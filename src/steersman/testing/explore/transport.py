@@ -120,7 +120,7 @@ class Pipe:
     def send(self, text: partial[str], arrive: partial[None]) -> None:
         """Send over the network; discovery, which every client begins with, arrives at once and is not told."""
         if self._info.is_resource:
-            self._wire.network.send(self._flow, text, arrive)
+            self._wire.network.send(self._flow, text, arrive, self._cut)
         else:
             arrive()
 
@@ -207,6 +207,12 @@ class Pipe:
             yield data
         if self._broken:
             raise TransportError(f"{self._info.method} {self._info.path}: {_BROKEN}")
+
+    def _cut(self) -> None:
+        """The network has broken the connection: both sides find out."""
+        self._broken = True
+        self._gone.set()
+        self._break()
 
     def _take(self, data: bytes) -> None:
         self._size -= len(data)
