@@ -57,7 +57,7 @@ def directory(tmp_path: Path) -> Path:
 
 
 def asked(directory: Path, *command: str | Path) -> list[str]:
-    done = subprocess.run(command, cwd=directory, capture_output=True, text=True, timeout=60, check=True)
+    done = subprocess.run(command, cwd=directory, capture_output=True, text=True, timeout=300, check=True)
     assert done.stderr == ""
     return done.stdout.splitlines()
 
