@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
+from dataclasses import replace
 
 import steersman
 import steersman.testing
@@ -71,12 +72,11 @@ def testing_page() -> str:
     modules = steersman.testing._MODULES
     names = [(m if "." in m else f"steersman.testing.{m}", name) for name, m in modules.items()]
     faults = {"Fault", "FaultPlan"}
-    fixtures = [("steersman.testing.plugin", name) for name in ("apiserver", "kube", "kube_client")]
     return page(
         "Testing",
         "What `steersman.testing` has, and pytest's fixtures. [How to test an operator](../how-to/test-with-pytest.md) "
         "shows them at work.",
-        section("Fixtures", fixtures),
+        "\n\n".join(["## Fixtures", *map(_fixture, ("apiserver", "kube", "kube_client"))]),
         "## Settings of pytest\n\n"
         "- `--kubeconfig FILE`, `--kube-context NAME`: run the tests against that cluster, each in a namespace of its "
         "own.\n"
@@ -91,6 +91,14 @@ def testing_page() -> str:
         section("Servers, assertions, time", [pair for pair in names if pair[1] not in faults]),
         section("Faults", [pair for pair in names if pair[1] in faults]),
     )
+
+
+def _fixture(name: str) -> str:
+    """A fixture, as a test asks for it: what it needs itself is not told."""
+    found = describe("steersman.testing.plugin", name)
+    gives = found.signature.rpartition(" -> ")[2]
+    given = gives.removeprefix("Iterator[").removesuffix("]") if gives.startswith("Iterator[") else gives
+    return entry(replace(found, signature=f"{name}: {given}"))
 
 
 def cel_page() -> str:
