@@ -87,7 +87,7 @@ def test_a_backup_that_fails_leaves_nothing(tmp_path: Path) -> None:
         writer.add(ITEMS[0])
         raise ZeroDivisionError
     assert os.listdir(tmp_path) == []
-    with pytest.raises(BackupError, match="cannot write to .*: No such file or directory"):
+    with pytest.raises(BackupError, match=r"cannot write to .*: No such file or directory"):
         write(tmp_path / "missing" / "backup")
     with pytest.raises(BackupError, match="is a directory"):
         write(tmp_path)
@@ -99,7 +99,7 @@ def test_other_files_are_no_backups(tmp_path: Path) -> None:
         path.write_bytes(text)
         with pytest.raises(BackupError, match=r"is not a backup|is damaged or cut off"):
             Backup(path)
-    with pytest.raises(BackupError, match="cannot read .*: No such file"):
+    with pytest.raises(BackupError, match=r"cannot read .*: No such file"):
         Backup(tmp_path / "missing")
 
 

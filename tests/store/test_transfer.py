@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import os
-import subprocess
+import signal
 import sys
 from collections.abc import AsyncIterator
 from pathlib import Path
@@ -126,6 +126,21 @@ async def test_a_moved_store_goes_on_above_the_old_one(source: str, target: str,
     await store.close()
 
 
+async def test_keys_written_at_one_revision_of_etcd_are_told_apart(places: Places) -> None:
+    first, second, third = places.url("sqlite"), places.url("etcd"), places.url("sqlite")
+    store = await open_store(first)
+    items = await fill(store)
+    await store.close()
+    await move(first, second)
+    done = await move(second, third)
+    store = await open_store(third)
+    found = sorted((await store.range(*ALL)).items, key=lambda item: item.mod_revision)
+    assert sorted(plain(found)) == sorted(plain(items))
+    assert len({item.mod_revision for item in found}) == len(items)
+    assert found[-1].mod_revision < done.revision == store.revision
+    await store.close()
+
+
 async def test_a_backup_of_a_running_server_is_of_one_revision(tmp_path: Path) -> None:
     """A writer goes through the keys in turn: at one revision, at most one key is ahead."""
     path = tmp_path / "store.db"
@@ -140,9 +155,10 @@ async def test_a_backup_of_a_running_server_is_of_one_revision(tmp_path: Path) -
             for key in keys:
                 await put(store, key, b"%d" % turn)
 
+    recorder = Recorder()
+    store.watch(*ALL, 0, recorder.deliver)
     writer = asyncio.create_task(write())
-    while store.revision < 100:
-        await asyncio.sleep(0.01)
+    await recorder.until(100)
     for number in range(8):
         file = tmp_path / f"backup{number}"
         command = (sys.executable, "-m", "steersman", "store", "backup", f"sqlite:///{path}", str(file))
@@ -171,7 +187,7 @@ async def test_a_file_that_a_server_has_is_not_replaced_or_moved(tmp_path: Path)
     with pytest.raises(InUse):
         await move(url, f"sqlite:///{tmp_path}/other.db")
     await store.close()
-    assert not (tmp_path / "other.db").exists()  # noqa: ASYNC240
+    assert not (tmp_path / "other.db").exists()
 
 
 async def test_what_is_there_is_replaced_only_when_that_is_wanted(places: Places, tmp_path: Path) -> None:
@@ -209,8 +225,9 @@ async def test_the_log_of_a_killed_server_stays_with_what_it_belongs_to(tmp_path
         "    os.kill(os.getpid(), 9)\n"
         "asyncio.run(main())\n"
     )
-    subprocess.run([sys.executable, "-c", writes, path], check=False)
-    assert (tmp_path / "store.db-wal").stat().st_size > 100_000  # noqa: ASYNC240
+    process = await asyncio.create_subprocess_exec(sys.executable, "-c", writes, path)
+    assert await process.wait() == -signal.SIGKILL
+    assert (tmp_path / "store.db-wal").stat().st_size > 100_000
     store = await SQLiteStore.open(tmp_path / "small.db")
     await put(store, b"/registry/only", b"this")
     await store.close()
@@ -302,4 +319,4 @@ async def test_no_store_to_back_up(tmp_path: Path) -> None:
     (tmp_path / "text").write_text("hello " * 1000)
     with pytest.raises(StoreUnavailable, match="not a SQLite database"):
         await back_up(f"sqlite:///{tmp_path}/text", tmp_path / "backup")
-    assert not (tmp_path / "backup").exists()  # noqa: ASYNC240
+    assert not (tmp_path / "backup").exists()

@@ -155,12 +155,18 @@ def _into_sqlite(backup: Backup, url: str, force: bool, bump: int, translate: Tr
         last = max(target.revision(), backup.manifest.revision)
         items: Iterator[KeyValue] = backup.items()
         if not backup.distinct:
-            items = (replace(item, mod_revision=last + number) for number, item in enumerate(items, 1))
+            items = _renumbered(items, last)
             last += backup.keys
         if translate is not None:
             items = (replace(item, value=translate(item)) for item in items)
         revision = last + bump
         return Copied(backup.keys, revision, target.fill(items, revision))
+
+
+def _renumbered(items: Iterator[KeyValue], after: int) -> Iterator[KeyValue]:
+    """Several keys may have been written at one revision of etcd, but not here."""
+    for revision, item in enumerate(items, after + 1):
+        yield replace(item, mod_revision=revision)
 
 
 def _check_readable_at(backup: Backup, root: str) -> None:
