@@ -84,8 +84,9 @@ def testing_page() -> str:
         "directories.\n"
         "- `@pytest.mark.apiserver(*load, config=None)`: what the test's API server starts with, and how it is "
         "configured.\n"
-        "- `@pytest.mark.explore(runs=200, seed=0, delay=5.0, breaks=())`: an async test is run under many interleavings "
-        "of its requests, answers and watch events. [How to](../how-to/test-with-pytest.md#interleavings)\n"
+        "- `@pytest.mark.explore(runs=200, seed=0, delay=5.0, breaks=())`: an async test is run under many "
+        "interleavings of its requests, answers and watch events. "
+        "[How to](../how-to/test-with-pytest.md#interleavings)\n"
         "- `--explore-runs N`, `--explore-seed N`: how many interleavings, and which.\n"
         "- `--explore-replay SCHEDULE`: run this one, as a failure has told it, and no other.",
         section("Servers, assertions, time", [pair for pair in names if pair[1] not in faults]),
