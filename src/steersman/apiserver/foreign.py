@@ -11,6 +11,8 @@ from collections.abc import Callable, Iterable, Sequence
 
 import orjson
 
+from steersman.api import defaults
+from steersman.api.apiextensions import v1beta1
 from steersman.api.kinds import BuiltinKind, builtin_kind, protobuf_schema
 from steersman.apimachinery.codec import json as codec
 from steersman.apimachinery.codec import protobuf
@@ -40,12 +42,20 @@ def canonical(value: bytes) -> bytes:
         obj = _protobuf(value) if value.startswith(protobuf.MAGIC) else codec.decode(value)
         if not isinstance(obj, dict) or not isinstance(obj.get("metadata"), dict):
             raise UnreadableValue("it is no object with metadata")
+        if obj.get("apiVersion") == v1beta1.API_VERSION:
+            obj = v1beta1.to_v1(obj)
         kind = _kind(obj)
-        return codec.encode_object(obj if kind is None else kind.stored_form(obj))
+        return codec.encode_object(obj if kind is None else _complete(kind, obj))
     except protobuf.UnknownKindError as error:
         raise UnreadableValue(f"the kind {error} is not known", unknown=True) from None
     except (protobuf.ProtobufError, codec.JsonError, orjson.JSONEncodeError, ApiError, KeyError, TypeError) as error:
         raise UnreadableValue(str(error)) from None
+
+
+def _complete(kind: BuiltinKind, obj: Object) -> Object:
+    """With what upstream fills in when it reads what is stored."""
+    found, fill = kind.decode(obj)[0], defaults.filler(kind.type)
+    return kind.stored_form(found if fill is None else fill(found))
 
 
 def _protobuf(value: bytes) -> Object:
