@@ -33,6 +33,13 @@ class Selection:
         return self.labels is not None or self.fields is not None
 
     @property
+    def place(self) -> str:
+        """What all keys that it selects are, or start with: the one key, `NAMESPACE/`, or nothing."""
+        if self.name and (self.namespace or not self.scope.namespaced):
+            return f"{self.namespace}/{self.name}" if self.namespace else self.name
+        return f"{self.namespace}/" if self.namespace else ""
+
+    @property
     def label(self) -> tuple[str, str] | None:
         """A label and the only value that it may have, if there is one that the stored objects have themselves."""
         if self.labels is None or self.labels.nothing or self.scope.view.remote:

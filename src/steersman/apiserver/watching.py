@@ -199,11 +199,42 @@ def event_of(change: Change, selection: Selection) -> tuple[str, Entry] | None:
     return None
 
 
+class _Router:
+    """Tells a resource's channels of its changes, but those of one namespace, or one object, only of what is there."""
+
+    def __init__(self) -> None:
+        self._everywhere: dict[Channel, None] = {}
+        self._within: dict[str, dict[Channel, None]] = {}
+
+    def add(self, channel: Channel) -> None:
+        place = channel.selection.place
+        (self._within.setdefault(place, {}) if place else self._everywhere)[channel] = None
+
+    def remove(self, channel: Channel) -> None:
+        place = channel.selection.place
+        if not place:
+            del self._everywhere[channel]
+            return
+        del self._within[place][channel]
+        if not self._within[place]:
+            del self._within[place]
+
+    def notify(self, change: Change) -> None:
+        found = [*self._everywhere]
+        if self._within:
+            key = change.last.key
+            for place in (key, key[: key.find("/") + 1]):
+                found += self._within.get(place, ())
+        for channel in found:
+            channel.notify(change)
+
+
 class WatchHub:
     """All channels, by resource."""
 
     def __init__(self) -> None:
         self._channels: dict[ResourceCache, dict[Hashable, Channel]] = {}
+        self._routers: dict[ResourceCache, _Router] = {}
 
     def join(self, cache: ResourceCache, key: Hashable, make: Callable[[], Channel], watcher: Watcher) -> Channel:
         """Let a watcher follow a channel from now on, until `leave`."""
@@ -211,7 +242,11 @@ class WatchHub:
         channel = channels.get(key)
         if channel is None:
             channel = channels[key] = make()
-            cache.watchers.append(channel.notify)
+            router = self._routers.get(cache)
+            if router is None:
+                router = self._routers[cache] = _Router()
+                cache.watchers.append(router.notify)
+            router.add(channel)
         channel.watchers[watcher] = None
         return channel
 
@@ -222,10 +257,11 @@ class WatchHub:
         del channel.watchers[watcher]
         if not channel.watchers:
             channel.close()
-            cache.watchers.remove(channel.notify)
+            self._routers[cache].remove(channel)
             del self._channels[cache][key]
             if not self._channels[cache]:
                 del self._channels[cache]
+                cache.watchers.remove(self._routers.pop(cache).notify)
 
     def end_scope(self, scope: object) -> None:
         """Close the watches of a scope that is served no more, or in another form."""
