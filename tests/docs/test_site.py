@@ -42,3 +42,15 @@ def test_a_page_has_one_title(page: str) -> None:
     text = re.sub(r"^```.*?^```$", "", (ROOT / page).read_text(), flags=re.M | re.S)
     assert len(re.findall(r"^# ", text, re.M)) == 1
     assert text.startswith("# ")
+
+
+def test_figures_are_those_that_were_measured() -> None:
+    measured = (ROOT / "bench/README.md").read_text()
+    page = (ROOT / "docs/comparison.md").read_text()
+    rows = re.findall(r"^\| .*\d .*\|$", page.partition("Measured with")[2].partition("What others do better")[0], re.M)
+    assert len(rows) == 5
+    assert [row for row in rows if row not in measured] == []
+    beside = re.findall(r"^\| the first server .*\| (.+) \| (.+) \|$|^\| memory .*\| (.+) \| (.+) \|$", page, re.M)
+    figures = [figure for row in beside for figure in row if figure]
+    assert len(figures) == 4
+    assert [figure for figure in figures if f"| {figure} |" not in measured] == []
