@@ -11,8 +11,9 @@ import base64
 import json
 from typing import Any
 
-from steersman.store.etcd import EtcdStore, parse_url
 from tools.cross_check.servers import Object, Server
+
+from steersman.store.etcd import EtcdStore, parse_url
 
 SAMPLES = 3
 """Of each kind, at most."""

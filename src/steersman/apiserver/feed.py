@@ -50,7 +50,9 @@ class Feed:
             while True:
                 try:
                     snapshot = await self._store.range(FIRST, END)
-                    self._hub.end_all()
+                    while self._hub.count():  # they leave when they run
+                        self._hub.end_all()
+                        await asyncio.sleep(0)
                     self._cache.reload(snapshot.items, snapshot.revision)
                     self._watch = self._follow()
                     return

@@ -51,6 +51,8 @@ _AGAIN = (
 
 _PLAIN = (
     ("Connection refused", "connection refused"),
+    ("Socket closed", "the connection was closed"),
+    ("Connection reset", "the connection was closed"),
     ("CERTIFICATE_VERIFY_FAILED", "its certificate is not trusted (see --etcd-cafile)"),
     ("WRONG_VERSION_NUMBER", "it speaks no TLS"),
     ("resolving", "no such host"),
@@ -149,12 +151,14 @@ def _serialize(message: Any) -> bytes:
 
 
 class EtcdClient:
-    """The members of a cluster; the one that answered last is asked first."""
+    """The members of a cluster; the one that answered last is asked first. `trouble` says why the last call failed."""
 
     def __init__(self, settings: EtcdSettings) -> None:
         self.settings = settings
         self.members = [Member(address, settings.tls) for address in settings.endpoints]
         self._turn = 0
+        self._met = False
+        self.trouble = ""
         self._metadata: list[tuple[str, str]] = []
 
     @property
@@ -186,9 +190,10 @@ class EtcdClient:
                 answer = await member.unary(method)(
                     request, timeout=min(left, self.settings.attempt), metadata=self.metadata
                 )
+                self.trouble = ""
                 return Reply(answer, doubtful)
             except grpc.aio.AioRpcError as error:
-                reason = f"{member.address}: {self._judge(error)}"
+                self.trouble = reason = f"{member.address}: {self._judge(error)}"
                 doubtful = doubtful or (method.writes and not _was_refused(error))
                 self.avoid(member)
             failures += 1
@@ -203,10 +208,13 @@ class EtcdClient:
             member = self.member
             try:
                 await self._have_token()
-                return await member.unary(method)(request, timeout=self.settings.attempt, metadata=self.metadata)
+                answer = await member.unary(method)(request, timeout=self.settings.attempt, metadata=self.metadata)
             except grpc.aio.AioRpcError as error:
                 reasons.append(f"{member.address}: {self._judge(error)}")
                 self.avoid(member)
+            else:
+                self._met = True
+                return answer
         raise _unavailable("; ".join(reasons))
 
     async def watch(self) -> tuple[Member, Any]:
@@ -246,7 +254,7 @@ class EtcdClient:
 
     def _readable(self, text: str, code: grpc.StatusCode) -> str:
         """One line for people: gRPC's own texts begin with what was tried and end with what matters."""
-        if "Socket closed" in text:
+        if "Socket closed" in text and not self._met:
             other = "speaks no TLS" if self.settings.tls is not None else "wants TLS (--etcd-cafile)"
             return f"it has closed the connection; perhaps it {other}"
         found = next((plain for known, plain in _PLAIN if known in text), "")

@@ -286,9 +286,12 @@ class EtcdStore:
         while True:
             await asyncio.sleep(_HEALTH_INTERVAL)
             try:
-                await self.settle()
+                async with asyncio.timeout(self._client.settings.attempt):
+                    await self.settle()
             except StoreError as error:
                 self._trouble = str(error)
+            except TimeoutError:
+                self._trouble = f"etcd cannot be used: {self._client.trouble or 'no answer in time'}"
             else:
                 self._trouble = None
 

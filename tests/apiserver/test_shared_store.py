@@ -1,0 +1,181 @@
+"""Several servers on one etcd, as their clients see them."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+from collections.abc import AsyncIterator, Awaitable, Callable
+from contextlib import AsyncExitStack
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from steersman.net.pki import ServerFiles
+
+from .. import etcd
+from ..conftest import RunningServer, running
+from ..store.proxy import Proxy, proxy
+
+MAPS = "/api/v1/namespaces/default/configmaps"
+LOCK = "/apis/coordination.k8s.io/v1/namespaces/kube-system/leases/steersman-controllers"
+
+
+@pytest.fixture(scope="session")
+def program() -> Path:
+    return etcd.program()
+
+
+@pytest.fixture
+async def stack() -> AsyncIterator[AsyncExitStack]:
+    async with AsyncExitStack() as opened:
+        yield opened
+
+
+Start = Callable[[str, str], Awaitable[RunningServer]]
+
+
+@pytest.fixture
+def start(stack: AsyncExitStack, certificates: ServerFiles, tmp_path: Path) -> Start:
+    """Start a server of a name on a store."""
+
+    async def begin(name: str, store: str) -> RunningServer:
+        place = tmp_path / name
+        place.mkdir()
+        return await stack.enter_async_context(running(certificates, place, store))
+
+    return begin
+
+
+def config_map(name: str, **data: str) -> dict[str, Any]:
+    return {"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": name}, "data": data}
+
+
+async def until(look: Callable[[], Awaitable[bool]]) -> None:
+    async with asyncio.timeout(60):
+        while not await look():  # noqa: ASYNC110 - what is waited for happens at another process
+            await asyncio.sleep(0.02)
+
+
+async def test_a_write_at_one_is_read_at_the_other(
+    program: Path, tmp_path: Path, stack: AsyncExitStack, start: Start
+) -> None:
+    cluster = await stack.enter_async_context(etcd.etcd(program, tmp_path))
+    one, other = await start("one", cluster.url), await start("other", cluster.url)
+    path = await one.define()
+    widget = {"apiVersion": "test.example.com/v1", "kind": "Widget", "metadata": {"name": "w"}, "spec": {"n": 0}}
+    written = await other.request("POST", path, widget)
+    assert written.status == 201, "the definition is there as soon as it is at the first"
+    for number in range(20):
+        first, second = (one, other) if number % 2 else (other, one)
+        written.body["spec"]["n"] += 1
+        written = await first.request("PUT", f"{path}/w", written.body)
+        assert written.status == 200
+        assert (await second.request("GET", f"{path}/w")).body == written.body
+        listed = (await second.request("GET", path)).body
+        assert listed["items"] == [written.body]
+        assert int(listed["metadata"]["resourceVersion"]) >= int(written.body["metadata"]["resourceVersion"])
+    stale = {**written.body, "metadata": {**written.body["metadata"], "resourceVersion": "1"}}
+    assert [(await server.request("PUT", f"{path}/w", stale)).status for server in (one, other)] == [409, 409]
+    assert (await other.request("DELETE", f"{path}/w")).status == 200
+    assert (await one.request("GET", f"{path}/w")).status == 404
+
+
+async def test_one_has_the_controllers_and_another_takes_over(
+    program: Path, tmp_path: Path, stack: AsyncExitStack, start: Start
+) -> None:
+    cluster = await stack.enter_async_context(etcd.etcd(program, tmp_path))
+    servers = [await start("one", cluster.url), await start("other", cluster.url)]
+
+    async def holder() -> str:
+        found = await servers[1].request("GET", LOCK)
+        return str(found.body["spec"].get("holderIdentity") or "") if found.status == 200 else ""
+
+    async def held() -> bool:
+        return bool(await holder())
+
+    await until(held)
+    before = await holder()
+    await servers[0].plane.controllers.stop()  # gives up the lock, if it has it
+    await servers[1].request("POST", "/api/v1/namespaces", {"metadata": {"name": "new"}})
+
+    async def served() -> bool:
+        return (await servers[1].request("GET", "/api/v1/namespaces/new/serviceaccounts/default")).status == 200
+
+    await until(served)
+    assert (await holder()).split("_")[0] == before.split("_")[0]
+    await servers[1].request("DELETE", "/api/v1/namespaces/new")
+
+    async def gone() -> bool:
+        return (await servers[1].request("GET", "/api/v1/namespaces/new")).status == 404
+
+    await until(gone)
+
+
+async def watched(server: RunningServer, path: str, events: list[dict[str, Any]], begun: asyncio.Event) -> None:
+    async with server.session() as session, session.get(path) as response:
+        begun.set()
+        events.extend([json.loads(line) async for line in response.content])
+
+
+async def test_history_that_was_lost_ends_watches_and_is_told(
+    program: Path, tmp_path: Path, stack: AsyncExitStack, start: Start
+) -> None:
+    cluster = await stack.enter_async_context(etcd.etcd(program, tmp_path))
+    between: Proxy = await stack.enter_async_context(proxy(cluster.members[0].port))
+    cut_off, direct = await start("cut-off", between.url), await start("direct", cluster.url)
+    first = (await direct.request("POST", MAPS, config_map("changed", n="0"))).body
+    await direct.request("POST", MAPS, config_map("deleted"))
+    listed = (await cut_off.request("GET", MAPS)).body["metadata"]["resourceVersion"]
+    events: list[dict[str, Any]] = []
+    begun = asyncio.Event()
+    watching = asyncio.create_task(watched(cut_off, f"{MAPS}?watch=1&resourceVersion={listed}", events, begun))
+    await begun.wait()
+    between.cut()
+    refused = await cut_off.request("GET", f"{MAPS}/changed?resourceVersion=0")
+    assert refused.status == 200, "any state is still there to be read"
+
+    async def red() -> bool:
+        return (await cut_off.request("GET", "/readyz/etcd")).status == 500
+
+    await until(red)
+    await direct.request("DELETE", f"{MAPS}/deleted")
+    await direct.request("POST", MAPS, config_map("created"))
+    await direct.request("PATCH", f"{MAPS}/changed", {"data": {"n": "1"}}, headers=MERGE)
+    await direct.plane.store.compact(direct.plane.store.revision)
+    between.mend()
+
+    await asyncio.wait_for(watching, 60)
+    assert events == []
+    assert (await cut_off.request("GET", MAPS)).body == (await direct.request("GET", MAPS)).body
+    await watched(cut_off, f"{MAPS}?watch=1&resourceVersion={listed}", events, begun)
+    assert [(event["type"], event["object"]["code"]) for event in events] == [("ERROR", 410)]
+
+    async def green() -> bool:
+        return (await cut_off.request("GET", "/readyz")).status == 200
+
+    await until(green)
+    changed = (await cut_off.request("GET", f"{MAPS}/changed")).body
+    assert changed["data"] == {"n": "1"} and changed["metadata"]["uid"] == first["metadata"]["uid"]
+
+
+MERGE = {"Content-Type": "application/merge-patch+json"}
+
+
+async def test_a_server_without_its_etcd_says_so(
+    program: Path, tmp_path: Path, stack: AsyncExitStack, start: Start
+) -> None:
+    cluster = await stack.enter_async_context(etcd.etcd(program, tmp_path))
+    [member] = cluster.members
+    server = await start("one", cluster.url)
+    await member.kill()
+    answer = await server.request("POST", MAPS, config_map("a"))
+    assert (answer.status, answer.body["reason"]) == (503, "ServiceUnavailable")
+    assert answer.body["message"] == f"the store failed: etcd cannot be used: {member.address}: connection refused"
+    await member.start()
+
+    async def created() -> bool:
+        return (await server.request("POST", MAPS, config_map("a"))).status in (201, 409)
+
+    await until(created)
+    assert (await server.request("GET", f"{MAPS}/a")).status == 200
