@@ -20,12 +20,12 @@ async def test_owners_need_permissions(certificates: ServerFiles, tmp_path: Path
     scenario = json.loads(RECORDED.read_text())
     started = running(certificates, tmp_path, enabled_plugins=frozenset({NAME}))
     async with started as server, serving() as webhook, server.session(None) as session:
-        assert await Player(Target(session, tokens), webhook, Patience()).play(scenario) == []
+        assert await Player(Target([session], tokens), webhook, Patience()).play(scenario) == []
 
 
 async def test_it_is_off_unless_it_is_enabled(certificates: ServerFiles, tmp_path: Path) -> None:
     tokens = {user.name: token for token, user in TOKENS.items()}
     scenario = json.loads(RECORDED.read_text())
     async with running(certificates, tmp_path) as server, serving() as webhook, server.session(None) as session:
-        differences = await Player(Target(session, tokens), webhook, Patience()).play(scenario)
+        differences = await Player(Target([session], tokens), webhook, Patience()).play(scenario)
     assert any("got 201, expected 403" in line for line in differences)
