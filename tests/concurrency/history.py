@@ -16,7 +16,7 @@ from steersman.client.retry import Backoff
 from steersman.client.transport import ConnectError, TransportError
 from steersman.client.watch import WatchEvent
 
-from .linearizability import Operation, Outcome, State
+from faults.linearizability import Operation, Outcome, State
 
 CONFIG_MAP = Resource("v1", "ConfigMap", "configmaps", True)
 LABEL = "history"

@@ -13,7 +13,7 @@ from steersman.client.client import Client
 
 from ..server_process import ServerProcess
 from .history import CONFIG_MAP, LABEL, Follower, History, Worker, check_real_time, check_snapshots, check_stream
-from .linearizability import Outcome, linearize
+from faults.linearizability import Outcome, linearize
 
 CLIENTS = 10
 KEYS = ("a", "b", "c", "d")

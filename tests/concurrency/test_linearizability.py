@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from .linearizability import Operation, Outcome, linearize, step
+from faults.linearizability import Operation, Outcome, linearize, step
 
 OK, CONFLICT, ABSENT, EXISTS, UNKNOWN = Outcome
 

@@ -16,6 +16,7 @@ from typing import Literal
 
 State = str | None
 """What a register holds; None when there is none."""
+OperationKind = Literal["read", "create", "put", "patch", "delete"]
 
 
 class Outcome(Enum):
@@ -34,7 +35,7 @@ class Operation:
     `version` is the resourceVersion that the answer named, 0 for none; the search makes no use of it.
     """
 
-    kind: Literal["read", "create", "put", "patch", "delete"]
+    kind: OperationKind
     key: str
     invoked: float
     completed: float
