@@ -76,6 +76,7 @@ class TranslatedStore:
     def __init__(self, store: Store) -> None:
         self._store = store
         self.shared = store.shared
+        self.read_only = store.read_only
         self.settle = store.settle
         self.trouble = store.trouble
         self.compact = store.compact

@@ -57,10 +57,24 @@ from steersman.store.interface import Store, StoreError
 
 if TYPE_CHECKING:
     from steersman.apiserver.audit.auditor import Auditor
+    from steersman.apiserver.encryption.configuration import Ciphers
+    from steersman.apiserver.encryption.store import EncryptedStore
     from steersman.apiserver.faults import FaultPlan
 
 log = logging.getLogger("steersman.apiserver")
+ENCRYPTED = b"k8s:enc:"
+"""What encrypted values begin with, and no others."""
 ANONYMOUS_PATHS = ("/healthz", "/livez", "/readyz", "/version")
+
+
+@dataclass(frozen=True, slots=True)
+class Encryption:
+    """How values are encrypted in the store, whose keys have `root` before them there. They follow `file` (its path,
+    and what it held when it was read), if there is one."""
+
+    ciphers: Ciphers
+    root: str = ""
+    file: tuple[Path, bytes] | None = None
 
 
 @dataclass(slots=True)
@@ -73,7 +87,8 @@ class ServerConfig:
     default, `disabled_plugins` do not; `admission_plugins` are the embedder's own. `service_addresses` says by
     (namespace, name) where Services that webhooks stand behind are reached. `audit` makes what records requests, None
     records none. With `fairness` the limits are shared out among priority levels, and requests wait in fair queues.
-    `faults` are what is to go wrong. `listener` listens at `host` and `port` already.
+    `faults` are what is to go wrong. `listener` listens at `host` and `port` already. `encryption` is that of values in
+    the store; None leaves them as they are.
     """
 
     host: str = "127.0.0.1"
@@ -98,6 +113,7 @@ class ServerConfig:
     audit: Callable[[], Auditor] | None = None
     faults: FaultPlan | None = None
     listener: socket.socket | None = None
+    encryption: Encryption | None = None
 
 
 ADMINISTRATOR = UserInfo("admin", "", ("system:masters",))
@@ -113,6 +129,7 @@ class APIServer:
         self._feed = feed
         self._upkeep = Upkeep(core)
         self._http: Server | None = None
+        self._encryption: FollowedFile | None = None
         self.failed: asyncio.Future[StoreError] = asyncio.get_running_loop().create_future()
 
     @classmethod
@@ -149,17 +166,37 @@ class APIServer:
         feed = Feed(core.store, core.cache, core.hub)
         core.settle = feed.settle if store.shared else None
         server = cls(core, filters, crds, feed)
-        await server._create_first(config)
-        if filters.fairness is not None:
-            await server._upkeep.start()
+        if not store.read_only:
+            await server._create_first(config)
+            if filters.fairness is not None:
+                await server._upkeep.start()
         crds.start()
         core.identity.start()
+        server._follow_encryption(config)
         if listener is not None:
             server._http = await Server.start(filters.handle, host=config.host, ssl=config.tls, listener=listener)
             if config.faults is not None:
                 config.faults.interrupt = server._http.interrupt
         core.ready = True
         return server
+
+    def _follow_encryption(self, config: ServerConfig) -> None:
+        """Read the file with the keys again when it changes, and what could not be decrypted before."""
+        encrypted = self.core.encrypted
+        if encrypted is None or config.encryption is None or config.encryption.file is None:
+            return
+        from steersman.apiserver.encryption.configuration import read_configuration
+
+        path, held = config.encryption.file
+
+        async def apply(raw: bytes) -> None:
+            encrypted.use(read_configuration(raw, str(path)))
+            if encrypted.unreadable:
+                encrypted.unreadable.clear()
+                self._feed.read_anew()
+
+        self._encryption = FollowedFile(path, held, apply)
+        self._encryption.start()
 
     async def _create_first(self, config: ServerConfig) -> None:
         """Create what must exist; in an empty store, where no plugin of the embedder's looks on, all at once."""
@@ -196,6 +233,8 @@ class APIServer:
             await self._http.stop(grace)
         if self.filters.auditor is not None:
             await self.filters.auditor.close()
+        if self._encryption is not None:
+            await self._encryption.stop()
         await self._upkeep.stop()
         await self._crds.stop()
         await self.core.webhooks.close()
@@ -204,11 +243,11 @@ class APIServer:
 
 
 async def _compose(store: Store, config: ServerConfig) -> Core:
-    if store.shared:
-        from steersman.apiserver.foreign import TranslatedStore  # a store of our own has nothing to translate
-
-        store = TranslatedStore(store)
+    store, encrypted = _readable(store, config.encryption)
     snapshot = await store.range(FIRST, END)
+    if encrypted is None and any(item.value.startswith(ENCRYPTED) for item in snapshot.items):
+        store, encrypted = _readable(store, Encryption({}))
+        snapshot = await store.range(FIRST, END)
     cache = WatchCache()
     cache.load(snapshot.items, snapshot.revision)
     catalog = Catalog()
@@ -235,11 +274,26 @@ async def _compose(store: Store, config: ServerConfig) -> Core:
     remote, followed = _remote(config, accounts, permitted)
     tokens = BearerTokens([*static, accounts], accounts.audiences, remote)
     identity = Identity(tokens, accounts, permitted, followed)
-    registry = Registry(store, compose(around))
+    registry = Registry(store, compose(around), None if encrypted is None else encrypted.is_stale)
     core = Core(store, cache, registry, catalog, metrics, identity, webhooks, quota_charges=charges)
+    core.encrypted = encrypted
     core.checks["ping"] = lambda: None
     core.checks["etcd"] = store.trouble
     return core
+
+
+def _readable(store: Store, encryption: Encryption | None) -> tuple[Store, EncryptedStore | None]:
+    """A store as its values were before they were encrypted, and as if all had been written here."""
+    encrypted = None
+    others = store.shared or store.read_only
+    if encryption is not None or others:
+        from steersman.apiserver.encryption.store import EncryptedStore
+        from steersman.apiserver.foreign import TranslatedStore  # a store of our own has nothing to translate
+
+        given = encryption or Encryption({})
+        encrypted = EncryptedStore(store, given.ciphers, given.root)
+        store = TranslatedStore(encrypted)
+    return store, encrypted
 
 
 def _fairness(core: Core, config: ServerConfig) -> Fairness | None:

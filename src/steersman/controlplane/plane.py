@@ -48,7 +48,8 @@ class ControlPlane:
             server = await APIServer.start(opened, config or ServerConfig())
             stack.push_async_callback(server.stop, 0)
             started = Controllers(server, controllers, root_ca, hollow_workloads=hollow_workloads)
-            started.start()
+            if not opened.read_only:
+                started.start()
             stack.pop_all()
             return cls(opened, server, started)
 

@@ -80,6 +80,13 @@ class StoreUnavailable(StoreError):
     """The store cannot be opened, read or written (disk full, read-only file, I/O error, damage), or is closed."""
 
 
+class ReadOnlyStore(StoreError):
+    """Nothing can be written: the store shows something that is over."""
+
+    def __init__(self) -> None:
+        super().__init__("the store is read-only: it shows a snapshot")
+
+
 class UnknownOutcome(StoreUnavailable):
     """A write may have been carried out or not, and it cannot be found out which."""
 
@@ -100,11 +107,14 @@ class Store(Protocol):
     """The protocol of every store; all methods are called on the event loop that opened it.
 
     A store that is `shared` is written by other processes, too: what they have written is delivered some time after
-    it was acknowledged to them, and `settle` waits for it.
+    it was acknowledged to them, and `settle` waits for it. One that is `read_only` raises ReadOnlyStore for writes.
     """
 
     @property
     def shared(self) -> bool: ...
+
+    @property
+    def read_only(self) -> bool: ...
 
     @property
     def revision(self) -> int:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+from collections.abc import Sequence
 
 from steersman.store._checks import check_compact, check_swap, read_revision, watch_position
 from steersman.store._keys import ABSENT, KeyIndex, undo
@@ -21,7 +22,7 @@ from steersman.store.interface import (
 class MemoryStore:
     """A `Store` that lives as long as the object. `history` says what automatic compaction leaves readable."""
 
-    shared = False
+    shared = read_only = False
 
     def __init__(self, *, history: History | None = None) -> None:
         self._history = history or History()
@@ -40,6 +41,13 @@ class MemoryStore:
         twin._versions = dict(self._versions)
         twin._revision, twin._compacted = self._revision, self._compacted
         return twin
+
+    def fill(self, events: Sequence[StoreEvent], revision: int) -> None:
+        """Begin with writes that were made elsewhere, in the order of their revisions, each the last of its key."""
+        for event in events:
+            self._versions[event.revision] = event
+            self._index.apply(event.key, (event.revision, event.create_revision), deleted=False)
+        self._revision = self._compacted = revision
 
     @property
     def revision(self) -> int:

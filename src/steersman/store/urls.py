@@ -14,7 +14,8 @@ from steersman.store.sqlite import SQLiteStore
 if TYPE_CHECKING:
     from steersman.store.etcd import EtcdSettings
 
-_FORMS = "memory://, sqlite:///relative.db, sqlite:////absolute/path.db, etcd://host:2379,host:2379"
+_SNAPSHOT = "etcd-snapshot:///"
+_FORMS = "memory://, sqlite:///relative.db, sqlite:////absolute/path.db, etcd://host:2379,host:2379, etcd-snapshot:///file.db"
 
 
 class BadStoreURL(StoreError):
@@ -39,8 +40,8 @@ class Credentials:
 async def open_store(
     url: str, *, history: History | None = None, fsync: bool = True, credentials: Credentials | None = None
 ) -> Store:
-    """Open the store a URL names: `memory://`, `sqlite:///relative.db`, `sqlite:////absolute/path.db` or
-    `etcd://host:port,host:port/prefix`.
+    """Open the store a URL names: `memory://`, `sqlite:///relative.db`, `sqlite:////absolute/path.db`,
+    `etcd://host:port,host:port/prefix`, or `etcd-snapshot:///path`, which can only be read.
 
     The forms of SQLite's are SQLAlchemy's; `%`-escapes in a path are decoded. `fsync` is whether SQLite's commits
     wait for the disk, `credentials` are for etcd. Raises BadStoreURL, StoreUnavailable.
@@ -50,6 +51,8 @@ async def open_store(
         from steersman.store.etcd import EtcdStore
 
         return await EtcdStore.open(settings, history=history)
+    if url.startswith(_SNAPSHOT):
+        return await _open_snapshot(url)
     path = sqlite_path(url)
     if path is None:
         return MemoryStore(history=history)
@@ -77,12 +80,29 @@ def sqlite_path(url: str) -> str | None:
     return unquote(parts.path[1:])
 
 
+async def _open_snapshot(url: str) -> Store:
+    try:
+        from steersman.store.etcd.snapshot import SnapshotStore
+    except ImportError as error:
+        raise _lacking(error) from None
+    return await SnapshotStore.open(unquote(url.removeprefix(_SNAPSHOT)))
+
+
+def _lacking(error: ImportError) -> BadStoreURL:
+    return BadStoreURL(f"an etcd store needs more packages ({error}); pip install 'steersman[etcd]'")
+
+
+def root_of(url: str) -> str:
+    """What the store that a URL names has before its keys. Raises BadStoreURL."""
+    return etcd_settings(url, Credentials()).root if url.startswith("etcd://") else ""
+
+
 def etcd_settings(url: str, credentials: Credentials) -> EtcdSettings:
     """Where an etcd is, and how it is spoken to. Raises BadStoreURL."""
     try:
         from steersman.store.etcd import TLS, parse_url
     except ImportError as error:
-        raise BadStoreURL(f"an etcd store needs more packages ({error}); pip install 'steersman[etcd]'") from None
+        raise _lacking(error) from None
     given = credentials.ca, credentials.cert, credentials.key
     tls = TLS(*given) if credentials.tls or any(given) else None
     try:

@@ -20,6 +20,7 @@ from steersman._util.gotext import quote
 from steersman.apimachinery.errors import (
     ApiError,
     BadRequest,
+    Forbidden,
     InternalError,
     ServiceUnavailable,
     Timeout,
@@ -42,7 +43,7 @@ from steersman.apiserver.flowcontrol.fairness import Fairness, Rejected
 from steersman.apiserver.flowcontrol.levels import Waiter
 from steersman.apiserver.metrics import path_labels, request_labels
 from steersman.net.http import Request, Response, Stream, StreamResponse
-from steersman.store.interface import StoreError, UnknownOutcome
+from steersman.store.interface import ReadOnlyStore, StoreError, UnknownOutcome
 
 if TYPE_CHECKING:
     from steersman.apiserver.audit.auditor import Auditor
@@ -97,6 +98,8 @@ class Filters:
             answer = await self._admitted(x)
         except ApiError as error:
             answer = self._failure(x, error)
+        except ReadOnlyStore as error:
+            answer = self._failure(x, Forbidden(str(error)))
         except UnknownOutcome as error:
             answer = self._failure(x, Timeout(f"the store failed: {error}"))
         except StoreError as error:

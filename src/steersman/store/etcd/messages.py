@@ -23,6 +23,7 @@ def _classes() -> dict[str, Any]:
 
 
 _CLASSES = _classes()
+KeyValue = _CLASSES["KeyValue"]
 RangeRequest = _CLASSES["RangeRequest"]
 RangeResponse = _CLASSES["RangeResponse"]
 PutRequest = _CLASSES["PutRequest"]

@@ -50,6 +50,7 @@ class EtcdStore:
     """A `Store` in an etcd cluster. Made by `open`; used on one event loop; ended by `close`."""
 
     shared = True
+    read_only = False
 
     def __init__(self, client: EtcdClient, history: History, revision: int, compacted: int) -> None:
         """For `open`."""

@@ -34,7 +34,7 @@ _INLINE_VALUES = 8
 class SQLiteStore:
     """A `Store` in the file at a path. Made by `open`; used on one event loop; ended by `close`."""
 
-    shared = False
+    shared = read_only = False
 
     def __init__(self, files: Files, history: History) -> None:
         """Take over what `open_files` opened; for `open`."""
