@@ -19,7 +19,9 @@ async def expiry(apiserver):
     tasks = []
 
     def start(ttl):
-        controller = EventExpiry(lambda: client.rest, apiserver.plane.server.core, ttl=ttl)
+        core = apiserver.plane.server.core
+        core.event_ttl = ttl
+        controller = EventExpiry(lambda: client.rest, core)
         tasks.append(asyncio.ensure_future(controller.run()))
 
     yield start

@@ -350,3 +350,18 @@ def test_the_messages_are_compiled_from_their_source(tmp_path: Path) -> None:
         descriptor_pb2.FileDescriptorSet.FromString(path.read_bytes()) for path in (out, source / "rpc.binpb")
     )
     assert compiled == kept, "run `make stubs`"
+
+
+async def test_keys_with_a_lifetime_go_by_themselves(newest: Path, tmp_path: Path, stack: AsyncExitStack) -> None:
+    cluster = await stack.enter_async_context(etcd.etcd(newest, tmp_path))
+    store = await opened(stack, cluster.url)
+    recorder = Recorder()
+    store.watch(*ALL, 0, recorder.deliver)
+    assert store.expire(b"/registry/events/", 1.0)
+    await put(store, b"/registry/events/a", b"1")
+    await put(store, b"/registry/events/b", b"1")
+    await put(store, b"/registry/configmaps/c", b"1")
+    await recorder.until(5)
+    gone = [event.key for event in recorder.events[3:]]
+    assert sorted(gone) == [b"/registry/events/a", b"/registry/events/b"]
+    assert all(event.value is None for event in recorder.events[3:])

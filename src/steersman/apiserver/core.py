@@ -25,6 +25,7 @@ from steersman.store.interface import Compacted, Store, StoreEvent
 
 if TYPE_CHECKING:
     from steersman.apiserver.catalog import Catalog
+    from steersman.apiserver.encryption.store import EncryptedStore
     from steersman.apiserver.identity import Identity
     from steersman.apiserver.metrics import Metrics
     from steersman.apiserver.openapi import OpenAPI
@@ -45,7 +46,8 @@ _SERVER_PATHS = (
 
 @dataclass(slots=True)
 class Core:
-    """`settle`, where several servers share the store, waits until the caches have all that others have written."""
+    """`settle`, where several servers share the store, waits until the caches have all that others have written;
+    `encrypted` is the store as it decrypts values, where it does."""
 
     store: Store
     cache: WatchCache
@@ -57,9 +59,11 @@ class Core:
     hub: WatchHub = field(default_factory=WatchHub)
     quota_charges: QuotaCharges = field(default_factory=QuotaCharges)
     settle: Callable[[], Awaitable[None]] | None = None
+    encrypted: EncryptedStore | None = None
     authorize_create: Callable[[Exchange], Check] = field(default=lambda x: allow)
     checks: dict[str, Callable[[], str | None]] = field(default_factory=dict)
     ready: bool = False
+    event_ttl: float = 3600.0
     openapi: OpenAPI | None = None
     _second: int = 0
     _text: str = field(default="")

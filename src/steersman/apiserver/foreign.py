@@ -78,6 +78,7 @@ class TranslatedStore:
         self.shared = store.shared
         self.read_only = store.read_only
         self.settle = store.settle
+        self.expire = store.expire
         self.trouble = store.trouble
         self.compact = store.compact
         self.close = store.close

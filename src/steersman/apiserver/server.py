@@ -64,6 +64,7 @@ if TYPE_CHECKING:
 log = logging.getLogger("steersman.apiserver")
 ENCRYPTED = b"k8s:enc:"
 """What encrypted values begin with, and no others."""
+_EVENTS = b"/registry/events/"
 ANONYMOUS_PATHS = ("/healthz", "/livez", "/readyz", "/version")
 
 
@@ -87,8 +88,8 @@ class ServerConfig:
     default, `disabled_plugins` do not; `admission_plugins` are the embedder's own. `service_addresses` says by
     (namespace, name) where Services that webhooks stand behind are reached. `audit` makes what records requests, None
     records none. With `fairness` the limits are shared out among priority levels, and requests wait in fair queues.
-    `faults` are what is to go wrong. `listener` listens at `host` and `port` already. `encryption` is that of values in
-    the store; None leaves them as they are.
+    `faults` are what is to go wrong. Events go `event_ttl` seconds after their last write. `listener` listens at
+    `host` and `port` already. `encryption` is that of values in the store; None leaves them as they are.
     """
 
     host: str = "127.0.0.1"
@@ -114,6 +115,7 @@ class ServerConfig:
     faults: FaultPlan | None = None
     listener: socket.socket | None = None
     encryption: Encryption | None = None
+    event_ttl: float = 3600.0
 
 
 ADMINISTRATOR = UserInfo("admin", "", ("system:masters",))
@@ -244,6 +246,7 @@ class APIServer:
 
 async def _compose(store: Store, config: ServerConfig) -> Core:
     store, encrypted = _readable(store, config.encryption)
+    store.expire(_EVENTS, config.event_ttl)
     snapshot = await store.range(FIRST, END)
     if encrypted is None and any(item.value.startswith(ENCRYPTED) for item in snapshot.items):
         store, encrypted = _readable(store, Encryption({}))
@@ -274,9 +277,11 @@ async def _compose(store: Store, config: ServerConfig) -> Core:
     remote, followed = _remote(config, accounts, permitted)
     tokens = BearerTokens([*static, accounts], accounts.audiences, remote)
     identity = Identity(tokens, accounts, permitted, followed)
-    registry = Registry(store, compose(around), None if encrypted is None else encrypted.is_stale)
+    is_stale = encrypted.is_stale if encrypted is not None and config.encryption is not None else None
+    registry = Registry(store, compose(around), is_stale)
     core = Core(store, cache, registry, catalog, metrics, identity, webhooks, quota_charges=charges)
     core.encrypted = encrypted
+    core.event_ttl = config.event_ttl
     core.checks["ping"] = lambda: None
     core.checks["etcd"] = store.trouble
     return core

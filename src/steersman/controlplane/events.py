@@ -1,6 +1,7 @@
-"""Events go after an hour, counted from their last change.
+"""Events go when their time has come, counted from their last change.
 
-kube-apiserver gives them a lease in etcd (`--event-ttl`, 1 h); here they are deleted.
+kube-apiserver gives them a lease in etcd (`--event-ttl`), and so does this server where the store is one; in other
+stores, and where they have none, they are deleted.
 """
 
 from __future__ import annotations
@@ -20,9 +21,6 @@ from steersman.apiserver.watchcache import Change
 if TYPE_CHECKING:
     from steersman.client.rest import RestClient
 
-EVENT_TTL = 3600.0
-"""Seconds."""
-
 
 class EventExpiry:
     """Keeps Events in the order of their writes and deletes each when its time has come, unless it was written since.
@@ -32,13 +30,13 @@ class EventExpiry:
 
     name = "event-ttl-controller"
 
-    def __init__(self, connect: Callable[[], RestClient], core: Core, *, ttl: float = EVENT_TTL) -> None:
+    def __init__(self, connect: Callable[[], RestClient], core: Core) -> None:
         """`connect` gives a client when there is something to delete."""
         scope = core.catalog.look_up("", "v1", "events")
         assert scope is not None
         self._connect = connect
         self._cache = scope.cache
-        self._ttl = ttl
+        self._ttl = core.event_ttl
         self._due: deque[tuple[float, str, int]] = deque()
         self._wake = asyncio.Event()
 

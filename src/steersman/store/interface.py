@@ -173,6 +173,13 @@ class Store(Protocol):
         """
         ...
 
+    def expire(self, prefix: bytes, seconds: float) -> bool:
+        """Have keys under a prefix go by themselves, so long after their last write or a little later.
+
+        False where the store cannot do that. Keys that are there already stay.
+        """
+        ...
+
     def trouble(self) -> str | None:
         """Why the store cannot be used just now, in a line; None while it can."""
         ...

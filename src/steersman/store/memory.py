@@ -102,6 +102,9 @@ class MemoryStore:
     async def settle(self) -> None:
         self._check_open()
 
+    def expire(self, prefix: bytes, seconds: float) -> bool:
+        return False
+
     def trouble(self) -> str | None:
         return "the store is closed" if self._closed else None
 

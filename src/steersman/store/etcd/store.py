@@ -20,6 +20,7 @@ from steersman.store.etcd.compaction import Compactor, oldest_kept
 from steersman.store.etcd.copying import check_whole
 from steersman.store.etcd.feed import Feed, mark
 from steersman.store.etcd.keyspace import Keyspace
+from steersman.store.etcd.leases import Leases
 from steersman.store.etcd.settings import EtcdSettings
 from steersman.store.etcd.watch_stream import StreamBroken, WatchStream
 from steersman.store.history import History
@@ -56,6 +57,7 @@ class EtcdStore:
         """For `open`."""
         self._client = client
         self._space = Keyspace(client.settings.root.encode())
+        self._leases = Leases(client)
         self._watching = Watching()
         self._compacted = compacted
         self._feed = Feed(client, self._space, self._watching.deliver, self._lost, revision)
@@ -144,7 +146,8 @@ class EtcdStore:
         witness = self._feed.witness(key)
         self._writes += 1
         try:
-            reply = await self._client.call(TXN, self._transaction(key, expected, value))
+            lease = await self._leases.of(key) if value is not None else 0
+            reply = await self._client.call(TXN, self._transaction(key, expected, value, lease))
             if reply.message.succeeded:
                 revision: int = reply.message.header.revision
                 await self._feed.until(revision)
@@ -156,12 +159,16 @@ class EtcdStore:
             if not self._writes and self._drained is not None and not self._drained.done():
                 self._drained.set_result(None)
 
-    def _transaction(self, key: bytes, expected: int, value: bytes | None) -> Any:
+    def expire(self, prefix: bytes, seconds: float) -> bool:
+        self._leases.expire(prefix, seconds)
+        return True
+
+    def _transaction(self, key: bytes, expected: int, value: bytes | None, lease: int) -> Any:
         inner = self._space.inner(key)
         if value is None:
             write = pb.RequestOp(request_delete_range=pb.DeleteRangeRequest(key=inner))
         else:
-            write = pb.RequestOp(request_put=pb.PutRequest(key=inner, value=value))
+            write = pb.RequestOp(request_put=pb.PutRequest(key=inner, value=value, lease=lease))
         unchanged = pb.Compare(target=pb.MOD, key=inner, mod_revision=expected)
         look = pb.RequestOp(request_range=pb.RangeRequest(key=inner))
         return pb.TxnRequest(compare=[unchanged], success=[write], failure=[look])

@@ -135,6 +135,9 @@ class SQLiteStore:
     async def settle(self) -> None:
         self._check_open()
 
+    def expire(self, prefix: bytes, seconds: float) -> bool:
+        return False
+
     def trouble(self) -> str | None:
         return None if self._broken is None else str(self._broken)
 
