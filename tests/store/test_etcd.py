@@ -210,6 +210,23 @@ async def test_a_write_whose_answer_is_lost_is_not_taken_for_one_that_failed(
     assert (await fails(store.swap(b"a", first, b"3"), CompareFailed)).args
 
 
+async def test_a_write_whose_answer_is_lost_stays_in_doubt_when_the_history_is_compacted(
+    newest: Path, tmp_path: Path, stack: AsyncExitStack
+) -> None:
+    """Nobody can tell any more who has changed the key."""
+    between, store, direct = await disturbed(stack, newest, tmp_path)
+    first = await put(store, b"a", b"1")
+    between.make_deaf()
+    writing = asyncio.create_task(store.swap(b"a", first, b"2"))
+    await eventually(lambda: _holds(direct, b"a", b"2"))
+    between.cut()
+    between.make_hear()
+    await put(direct, b"a", b"3")
+    await direct.compact(direct.revision)
+    between.mend()
+    await fails(writing, UnknownOutcome)
+
+
 async def test_a_write_that_another_has_overtaken_has_failed_even_if_its_first_attempt_was_not_answered(
     newest: Path, tmp_path: Path, stack: AsyncExitStack
 ) -> None:

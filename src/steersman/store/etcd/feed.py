@@ -23,13 +23,14 @@ _PAUSE = 0.1
 
 
 class Witness:
-    """The events of one key while a write of it is under way."""
+    """The events of one key while a write of it is under way; not `complete` when some may have been missed."""
 
-    __slots__ = ("_all", "_key", "events")
+    __slots__ = ("_all", "_key", "complete", "events")
 
     def __init__(self, everyone: dict[bytes, list[Witness]], key: bytes) -> None:
         self._all = everyone
         self._key = key
+        self.complete = True
         self.events: list[StoreEvent] = []
         everyone.setdefault(key, []).append(self)
 
@@ -38,6 +39,12 @@ class Witness:
         others.remove(self)
         if not others:
             del self._all[self._key]
+
+    def may_have_seen(self, expected: int, value: bytes | None) -> bool:
+        """Whether `value` may have been written over `expected`. What is compacted is not told as a predecessor."""
+        return not self.complete or any(
+            event.value == value and event.previous_revision in (expected, 0) for event in self.events
+        )
 
 
 class Feed:
@@ -136,6 +143,9 @@ class Feed:
             await asyncio.sleep(_PAUSE)
             return
         self.revision = self.last_event = reply.message.header.revision
+        for witnesses in self._witnesses.values():
+            for witness in witnesses:
+                witness.complete = False
         self._lost(oldest)
         self._wake()
 

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import Sequence
 from typing import Any, Self
 
 from steersman._util.tasks import end
@@ -18,7 +17,7 @@ from steersman.store.etcd import messages as pb
 from steersman.store.etcd.client import COMPACT, RANGE, TXN, EtcdClient, Reply, RevisionCompacted, RevisionInFuture
 from steersman.store.etcd.compaction import Compactor, oldest_kept
 from steersman.store.etcd.copying import check_whole
-from steersman.store.etcd.feed import Feed, mark
+from steersman.store.etcd.feed import Feed, Witness, mark
 from steersman.store.etcd.keyspace import Keyspace
 from steersman.store.etcd.leases import Leases
 from steersman.store.etcd.settings import EtcdSettings
@@ -31,7 +30,6 @@ from steersman.store.interface import (
     KeyValue,
     Range,
     StoreError,
-    StoreEvent,
     StoreUnavailable,
     UnknownOutcome,
     Watch,
@@ -152,7 +150,7 @@ class EtcdStore:
                 revision: int = reply.message.header.revision
                 await self._feed.until(revision)
                 return revision
-            raise await self._refused(key, expected, value, reply, witness.events)
+            raise await self._refused(key, expected, value, reply, witness)
         finally:
             witness.end()
             self._writes -= 1
@@ -174,15 +172,15 @@ class EtcdStore:
         return pb.TxnRequest(compare=[unchanged], success=[write], failure=[look])
 
     async def _refused(
-        self, key: bytes, expected: int, value: bytes | None, reply: Reply, seen: Sequence[StoreEvent]
+        self, key: bytes, expected: int, value: bytes | None, reply: Reply, witness: Witness
     ) -> StoreError:
         """What a failed compare means. After an attempt without an answer it may be that attempt which has won."""
         found = reply.message.responses[0].response_range.kvs
         current = self._space.item(found[0]) if found else None
         await self._feed.until(current.mod_revision if current is not None else reply.message.header.revision)
-        if reply.doubtful and any(event.previous_revision == expected and event.value == value for event in seen):
+        if reply.doubtful and witness.may_have_seen(expected, value):
             return UnknownOutcome(
-                "etcd did not answer a write, and then held what was to be written; it is not known who wrote it"
+                "etcd did not answer a write, and the key has changed since; it is not known whose write that was"
             )
         return CompareFailed(key, current)
 
