@@ -1,7 +1,7 @@
 """Records what is wrong with configuration files: `python -m tests.security.record_configurations KUBE_APISERVER`.
 
-KUBE_APISERVER is the program, which is started with each file. It needs no etcd: it refuses the bad ones before it
-looks for one, and with the others it is stopped soon.
+Kinds of files may be named behind it (default: all). KUBE_APISERVER is the program, which is started with each file. It
+needs no etcd: it refuses the bad ones before it looks for one, and with the others it is stopped soon.
 """
 
 from __future__ import annotations
@@ -76,7 +76,7 @@ def _error(output: str, directory: Path) -> str:
 def refusal(program: str, kind: str, text: str, directory: Path) -> str:
     """What the program says of a file; "" when it starts with it."""
     (directory / "config").write_bytes(placed(text, directory))
-    flags = [*_flags(directory), f"--{kind}-config={directory / 'config'}"]
+    flags = [*_flags(directory), f"--{kind}{'-provider' if kind == 'encryption' else ''}-config={directory / 'config'}"]
     if kind == "authentication":
         flags.append("--authorization-mode=RBAC")
     try:
@@ -86,17 +86,19 @@ def refusal(program: str, kind: str, text: str, directory: Path) -> str:
     return _error(ended.stderr, directory)
 
 
-def main(program: str) -> int:
+def main(program: str, *kinds: str) -> int:
     """Returns the exit status."""
-    found = {}
+    found = json.loads(RECORDED.read_text()) if kinds else {}
     with tempfile.TemporaryDirectory() as made:
         directory = Path(made)
         prepare(directory)
         for kind, files in yaml.safe_load(FILES.read_text()).items():
+            if kinds and kind not in kinds:
+                continue
             found[kind] = [refusal(program, kind, text, directory) for text in files]
     RECORDED.write_text(json.dumps(found, indent=1, ensure_ascii=False) + "\n")
     return 0
 
 
 if __name__ == "__main__":
-    sys.exit(main(sys.argv[1]))
+    sys.exit(main(*sys.argv[1:]))

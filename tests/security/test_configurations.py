@@ -12,8 +12,13 @@ from tests.security.record_configurations import FILES, RECORDED, placed, prepar
 from steersman.apiserver.authn import configuration as authentication
 from steersman.apiserver.authz import configuration as authorization
 from steersman.apiserver.config_files import ConfigFileError
+from steersman.apiserver.encryption import configuration as encryption
 
-READERS = {"authentication": authentication.read_configuration, "authorization": authorization.read_configuration}
+READERS = {
+    "authentication": lambda raw, path: authentication.read_configuration(raw),
+    "authorization": lambda raw, path: authorization.read_configuration(raw),
+    "encryption": encryption.read_configuration,
+}
 
 
 @pytest.mark.parametrize("kind", READERS)
@@ -24,7 +29,7 @@ def test_files_are_refused_as_recorded(kind: str, tmp_path: Path) -> None:
     different = []
     for text, expected in zip(files, recorded, strict=True):
         try:
-            READERS[kind](placed(text, tmp_path))
+            READERS[kind](placed(text, tmp_path), str(tmp_path / "config"))
             said = ""
         except ConfigFileError as error:
             said = str(error).replace(str(tmp_path), "{{dir}}")

@@ -39,9 +39,9 @@ def decode_config(raw: bytes, kind: str, versions: Collection[str], table: TypeT
     if not isinstance(given, dict):
         why = f"json: cannot unmarshal {json_kind(value)} into Go value of type {_ONLY_TYPE}"
         raise ConfigFileError(f"{_NO_TYPE}: {why}")
-    for key in ("kind", "apiVersion"):
+    for key, called in (("kind", "Kind"), ("apiVersion", "apiVersion")):
         if not given.get(key):
-            raise ConfigFileError(f"Object '{key[0].upper()}{key[1:]}' is missing in '{raw.decode(errors='replace')}'")
+            raise ConfigFileError(f"Object '{called}' is missing in '{raw.decode(errors='replace')}'")
     group, _, version = str(given["apiVersion"]).rpartition("/")
     if (group, given["kind"]) != (GROUP, kind) or version not in versions:
         where = f'version {quote(str(given["apiVersion"]))} in scheme "pkg/runtime/scheme.go:111"'

@@ -74,6 +74,10 @@ async def _dispatch(core: Core, x: Exchange) -> Answer:
     itself = info.resource == "namespaces" and info.name == info.namespace
     if not scope.namespaced and info.namespace and not itself:
         return _wrong_scope(scope, x)
+    if core.encrypted is not None and core.encrypted.unreadable:
+        from steersman.apiserver.encryption.unreadable import refuse_unreadable  # few servers have lost their keys
+
+        refuse_unreadable(core.encrypted.unreadable, scope, info)
     if info.subresource:
         return await _subresource(core, scope, x)
     return await _object(core, scope, x)

@@ -31,6 +31,11 @@ class Feed:
         if self._reloading is not None:
             await asyncio.shield(self._reloading)
 
+    def read_anew(self) -> None:
+        """Take in what is stored as if nothing were known of it: it is read in another way than before."""
+        self._watch.cancel()
+        self._ended(Compacted(self._cache.revision))
+
     async def close(self) -> None:
         self._watch.cancel()
         if self._reloading is not None:

@@ -7,10 +7,12 @@ is there now.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+import asyncio
+from collections.abc import Awaitable, Callable
 from functools import partial
 
 from steersman.apimachinery.apply.managers import restore_times
+from steersman.apimachinery import field_errors as fe
 from steersman.apimachinery.codec import json as codec
 from steersman.apimachinery.errors import AlreadyExists, ApiError, Invalid, already_exists, conflict, invalid, not_found
 from steersman.apimachinery.field_errors import FieldError
@@ -18,6 +20,7 @@ from steersman.apimachinery.meta import dedup_owner_references
 from steersman.apiserver import rest
 from steersman.apiserver.admission import Admission, Attributes
 from steersman.apiserver.aside import patiently
+from steersman.apiserver.claimed import Claimed
 from steersman.apiserver.deletion import Deletion
 from steersman.apiserver.scope import ResourceScope
 from steersman.apiserver.sizes import TooLarge
@@ -27,15 +30,19 @@ from steersman.apiserver.writing import Facet, WriteContext, Writes, answered, a
 from steersman.store.interface import CompareFailed, Store
 
 NAME_TRIES = 8
+_CLAIM_WAIT = 0.02
 _CREATE_WITH_VERSION = "resourceVersion should not be set on objects to be created"
 
 
 class Registry:
     """Reads and writes objects of any scope."""
 
-    def __init__(self, store: Store, admission: Admission) -> None:
+    def __init__(
+        self, store: Store, admission: Admission, is_stale: Callable[[bytes], Awaitable[bool]] | None = None
+    ) -> None:
+        """`is_stale` tells whether what a key holds should be written anew although it stays as it is."""
         self.admission = admission
-        self._writes = Writes(store, admission)
+        self._writes = Writes(store, admission, is_stale)
         self.delete = Deletion(self._writes).delete
 
     async def create(self, scope: ResourceScope, namespace: str, obj: Object, ctx: WriteContext) -> Entry:
@@ -53,6 +60,8 @@ class Registry:
             except AlreadyExists:
                 if not generated or attempt == NAME_TRIES - 1:
                     raise
+            except Claimed as claimed:
+                await _others_turn(claimed, attempt, scope, new)
         raise AssertionError("unreachable")
 
     async def _admitted(
@@ -128,7 +137,7 @@ class Registry:
         fails before any work is done for it. With a `facet`, that is what `change` changes. Raises NotFound, Conflict,
         Invalid and what `change` raises.
         """
-        key = scope.key(namespace, name)
+        key, claims = scope.key(namespace, name), 0
         async with self._writes.turn(scope, key):
             while True:
                 existing = scope.cache.get(key)
@@ -146,6 +155,9 @@ class Registry:
                     return await answered(scope, entry), False
                 except CompareFailed:
                     continue
+                except Claimed as claimed:
+                    await _others_turn(claimed, claims, scope, old)
+                    claims += 1
 
     async def _replace(
         self,
@@ -238,10 +250,14 @@ class Registry:
             return Entry(key, stored, existing.revision, existing.create_revision)
         if ctx.dry_run:
             return Entry(key, stored, existing.revision, existing.create_revision)
-        if not changes:
+        if not changes and not await self._is_stale(scope, key):
             return existing
         stored, revision = await self._swap(scope, key, existing.revision, obj, stored, ctx)
         return Entry(key, stored, revision, existing.create_revision)
+
+    async def _is_stale(self, scope: ResourceScope, key: str) -> bool:
+        is_stale = self._writes.is_stale
+        return is_stale is not None and await is_stale(scope.storage_key(key))
 
     async def _swap(
         self, scope: ResourceScope, key: str, expected: int, obj: Object, stored: bytes, ctx: WriteContext
@@ -273,6 +289,14 @@ class Registry:
         obj["metadata"].pop("resourceVersion", None)
         await ctx.authorize_create()
         return await self.create(scope, namespace, obj, ctx), True
+
+
+async def _others_turn(claimed: Claimed, attempt: int, scope: ResourceScope, obj: Object) -> None:
+    """Wait until the other's object may be known here. Raises Invalid when that was done often enough."""
+    if attempt == NAME_TRIES - 1:
+        problem = fe.invalid(f"spec.{'clusterIPs' if claimed.kind == 'ip' else 'ports'}", claimed.value, str(claimed))
+        raise invalid(scope.group, scope.kind, obj["metadata"].get("name") or "", [problem])
+    await asyncio.sleep(_CLAIM_WAIT * (attempt + 1))
 
 
 def _invalid(scope: ResourceScope, strategy: Strategy, obj: Object, name: str, errors: list[FieldError]) -> Invalid:

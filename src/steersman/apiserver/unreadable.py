@@ -1,4 +1,4 @@
-"""Stored objects that cannot be read in the version that was asked for: their conversion failed.
+"""Stored objects that cannot be read: their conversion to the version that was asked for failed, or they are encrypted.
 
 Source: apiserver `pkg/storage/errors.go`, `pkg/storage/etcd3/{store,corrupt_obj_deleter}.go`.
 """
@@ -21,10 +21,11 @@ class Failure:
     key: str
     revision: int
     why: str
+    what: str = "object not decodable"
 
     @property
     def plain(self) -> str:
-        return f"object not decodable revision={self.revision}: {self.why}"
+        return f"{self.what} revision={self.revision}: {self.why}"
 
     def text(self, prefix: str = "") -> str:
         key = prefix + self.key

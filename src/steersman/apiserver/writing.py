@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Awaitable, Callable, Iterator
 from contextlib import AbstractAsyncContextManager, contextmanager, nullcontext
 from dataclasses import dataclass, field
 from typing import Protocol
@@ -73,17 +73,22 @@ class Facet(Protocol):
 
 
 class Writes:
-    """The store as writes see it."""
+    """The store as writes see it. `is_stale` tells whether what a key holds should be written anew as it is."""
 
-    def __init__(self, store: Store, admission: Admission) -> None:
+    def __init__(
+        self, store: Store, admission: Admission, is_stale: Callable[[bytes], Awaitable[bool]] | None = None
+    ) -> None:
         self.store = store
         self.admission = admission
+        self.is_stale = is_stale
         self._locks = KeyLocks()
 
     async def swap(self, scope: ResourceScope, key: str, expected: int, value: bytes | None) -> int:
-        """Write to the store, unless the resource has another form by now. Raises TooLarge."""
+        """Write to the store, unless the resource has another form by now. Raises TooLarge, Claimed."""
         if value is not None:
             check_size(scope.storage_key(key), value, expected)
+            if scope.claim is not None:
+                await scope.claim(key, value)
         epoch = scope.epoch
         if epoch is None:
             return await self.store.swap(scope.storage_key(key), expected, value)

@@ -28,6 +28,7 @@ from steersman.controlplane import (
     audit_flags,
     authentication_flags,
     authorization_flags,
+    encryption_flags,
     etcd_flags,
     service_account_flags,
 )
@@ -40,7 +41,7 @@ from steersman.net.server import ListenError
 from steersman.net.tls import server_ssl_context
 from steersman.store.history import History
 from steersman.store.interface import StoreError
-from steersman.store.urls import open_store
+from steersman.store.urls import open_store, root_of
 
 if TYPE_CHECKING:
     from steersman.apiserver.faults import FaultPlan
@@ -64,6 +65,7 @@ def add_parser(commands: argparse._SubParsersAction[argparse.ArgumentParser]) ->
     )
     _add_storage(parser)
     etcd_flags.add_flags(parser)
+    encryption_flags.add_flags(parser, _boolean)
     _add_network(parser)
     service_account_flags.add_flags(parser, _boolean)
     authentication_flags.add_flags(parser, _boolean)
@@ -86,6 +88,7 @@ def _add_storage(parser: argparse.ArgumentParser) -> None:
         metavar="URL",
         help="memory:// | sqlite:///relative.db | sqlite:////absolute.db | etcd://HOST:PORT,HOST:PORT/PREFIX",
     )
+    add("--event-ttl", type=_duration, default="1h0m0s", metavar="TIME", help="how long Events are kept")
     add("--history", type=_minutes, default="5", metavar="MINUTES", help="how long old revisions are kept at least")
 
 
@@ -276,10 +279,12 @@ def _config(options: argparse.Namespace, token: str) -> tuple[ServerConfig, byte
         max_writes=options.max_mutating_requests_inflight,
         fairness=options.enable_priority_and_fairness,
         service_addresses=dict(options.service_address or ()),
+        event_ttl=options.event_ttl,
         listener=getattr(options, "listener", None),
     )
     config.faults = _faults(options.faults) if options.faults else None
     try:
+        config.encryption = encryption_flags.configuration(options, root_of(options.store))
         config.audit = audit_flags.configuration(options)
     except ValueError as error:
         raise UsageError(str(error)) from None

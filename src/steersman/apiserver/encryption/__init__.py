@@ -1,0 +1,1 @@
+"""Encryption at rest: values are encrypted on their way into the store, as kube-apiserver does it."""
