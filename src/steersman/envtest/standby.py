@@ -120,6 +120,7 @@ def _stand_by(channel: socket.socket) -> int:
             break
         with suppress(ImportError):  # uvloop is not everywhere
             importlib.import_module(name)
+    gc.freeze()  # what is loaded stays
     gc.enable()
     waiting.taken.wait()
     if waiting.connection is None:
