@@ -179,3 +179,50 @@ async def test_a_server_without_its_etcd_says_so(
 
     await until(created)
     assert (await server.request("GET", f"{MAPS}/a")).status == 200
+
+
+def service(name: str, **spec: Any) -> dict[str, Any]:
+    ports = [{"port": 80}]
+    return {"apiVersion": "v1", "kind": "Service", "metadata": {"name": name}, "spec": {"ports": ports, **spec}}
+
+
+async def test_addresses_and_ports_are_given_out_once(
+    program: Path, tmp_path: Path, stack: AsyncExitStack, start: Start
+) -> None:
+    """60 of 254 addresses, at two servers at a time: without claims some would be given out twice."""
+    cluster = await stack.enter_async_context(etcd.etcd(program, tmp_path))
+    servers = [await start("one", cluster.url), await start("other", cluster.url)]
+    path = "/api/v1/namespaces/default/services"
+    answers = await asyncio.gather(
+        *(servers[n % 2].request("POST", path, service(f"s{n}", type="NodePort")) for n in range(60)),
+        *(servers[n % 2].request("POST", path, service(f"wants{n}", clusterIP="10.0.0.77")) for n in range(8)),
+    )
+    refused = [answer for answer in answers if answer.status != 201]
+    assert all(answer.status == 422 for answer in refused) and len(refused) in (7, 8)
+    items = (await servers[0].request("GET", path)).body["items"]
+    addresses = [item["spec"]["clusterIP"] for item in items]
+    ports = [port["nodePort"] for item in items for port in item["spec"]["ports"] if "nodePort" in port]
+    assert len(set(addresses)) == len(addresses) and len(set(ports)) == len(ports) == 60
+    named = next(item for item in items if item["spec"]["clusterIP"] == "10.0.0.77")["metadata"]["name"]
+    assert (await servers[0].request("DELETE", f"{path}/{named}")).status == 200
+    again = await servers[1].request("POST", path, service("after", clusterIP="10.0.0.77"))
+    assert again.status == 201, again.body
+    claims = (await servers[0].request("GET", "/apis/networking.k8s.io/v1/ipaddresses/10.0.0.77")).body
+    assert claims["spec"]["parentRef"] == {"resource": "services", "namespace": "default", "name": "after"}
+
+
+async def test_servers_that_begin_together_on_an_empty_etcd(
+    program: Path, tmp_path: Path, stack: AsyncExitStack, start: Start
+) -> None:
+    cluster = await stack.enter_async_context(etcd.etcd(program, tmp_path))
+    servers = await asyncio.gather(*(start(name, cluster.url) for name in ("one", "other", "third")))
+    listed = [
+        {
+            item["metadata"]["name"]: item["metadata"]["uid"]
+            for item in (await server.request("GET", path)).body["items"]
+        }
+        for path in ("/api/v1/namespaces", "/apis/rbac.authorization.k8s.io/v1/clusterroles")
+        for server in servers
+    ]
+    assert listed[0] == listed[1] == listed[2] and listed[3] == listed[4] == listed[5]
+    assert {"default", "kube-system", "kube-public", "kube-node-lease"} <= listed[0].keys()

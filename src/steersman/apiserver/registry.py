@@ -11,8 +11,8 @@ import asyncio
 from collections.abc import Awaitable, Callable
 from functools import partial
 
-from steersman.apimachinery.apply.managers import restore_times
 from steersman.apimachinery import field_errors as fe
+from steersman.apimachinery.apply.managers import restore_times
 from steersman.apimachinery.codec import json as codec
 from steersman.apimachinery.errors import AlreadyExists, ApiError, Invalid, already_exists, conflict, invalid, not_found
 from steersman.apimachinery.field_errors import FieldError

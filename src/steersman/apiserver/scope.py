@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from contextlib import AbstractAsyncContextManager
 from dataclasses import dataclass, field
 from typing import Any, Protocol, TypeVar
 
@@ -98,6 +99,13 @@ def stored_prefix(api_version: str) -> bytes:
     return b'{"apiVersion":%b,' % codec.encode(api_version)
 
 
+class Claims(Protocol):
+    """Of several servers, one gives a thing to one object at a time."""
+
+    def held(self, key: str, value: bytes | None) -> AbstractAsyncContextManager[None]:
+        """Claim what an object gets that is stored in this block; raises Claimed."""
+
+
 class Settler(Protocol):
     """Runs functions that need conversions which take time."""
 
@@ -138,9 +146,10 @@ class ResourceScope:
     them only name and namespace can be selected. `subresources` are discovery's facts of each, by name. `error_group`
     is the group that 422 answers name, when it is another one. `begin` completes an object that is about to be written
     with what the server gives out (its last argument: for a dry run) and returns what is to be told whether it was
-    stored; `grace` says how long (in seconds, by what was asked) a deletion is only announced; `stored` is False for
-    reviews, which are answered and forgotten; `delete_policy` is what happens to dependents when a delete does not say,
-    and `delete_warning` what it is then warned of.
+    stored; with `claims` several servers agree on who gives out what; `grace` says how long (in seconds, by what was
+    asked) a deletion is only announced; `stored` is False for reviews, which are answered and forgotten;
+    `delete_policy` is what happens to dependents when a delete does not say, and `delete_warning` what it is then
+    warned of.
     """
 
     gvr: GroupVersionResource
@@ -172,6 +181,7 @@ class ResourceScope:
     openapi_schema: Object | None = None
     stored: bool = True
     begin: Callable[[Object, Object | None, bool], Callable[[bool], None]] | None = None
+    claims: Claims | None = None
     grace: Callable[[Object, int | None], int] | None = None
     delete_policy: str = "background"
     delete_warning: str = ""

@@ -282,6 +282,12 @@ async def _compose(store: Store, config: ServerConfig) -> Core:
     core = Core(store, cache, registry, catalog, metrics, identity, webhooks, quota_charges=charges)
     core.encrypted = encrypted
     core.event_ttl = config.event_ttl
+    if store.shared:
+        from steersman.apiserver.claims import Claims
+
+        services = catalog.look_up("", "v1", "services")
+        assert services is not None
+        services.claims = Claims(store, services.cache, core.now)
     core.checks["ping"] = lambda: None
     core.checks["etcd"] = store.trouble
     return core

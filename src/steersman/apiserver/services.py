@@ -114,13 +114,18 @@ class ServiceAllocator:
             self._count(change.new, 1)
 
     def _count(self, entry: Entry, step: int) -> None:
-        for item in _given(entry.decode().get("spec") or {}):
+        for item in given_to(entry.decode()):
             left = self._taken.get(item, 0) + step
             if left > 0:
                 self._taken[item] = left
             else:
                 self._taken.pop(item, None)
             self._held.discard(item)
+
+
+def given_to(service: Object) -> set[tuple[str, Any]]:
+    """What a Service has been given: addresses, as ("ip", text), and node ports, as ("port", number)."""
+    return _given(service.get("spec") or {})
 
 
 def _given(spec: Object) -> set[tuple[str, Any]]:

@@ -87,8 +87,9 @@ class Writes:
         """Write to the store, unless the resource has another form by now. Raises TooLarge, Claimed."""
         if value is not None:
             check_size(scope.storage_key(key), value, expected)
-            if scope.claim is not None:
-                await scope.claim(key, value)
+        if scope.claims is not None:
+            async with scope.claims.held(key, value):
+                return await self.store.swap(scope.storage_key(key), expected, value)
         epoch = scope.epoch
         if epoch is None:
             return await self.store.swap(scope.storage_key(key), expected, value)
