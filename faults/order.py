@@ -152,7 +152,8 @@ def search(key: str, operations: Iterable[Operation], ledger: Ledger) -> list[Vi
         outcome = Outcome.ABSENT if after is None else Outcome.OK
         last = Operation("read", key, math.nextafter(end, math.inf), math.inf, outcome, after)
         if linearize([*chunk, last], state) is None:
-            violations.append(Violation(LAW, f"no order explains {[*chunk, last]} from the state {state} on"))
+            text = f"no order explains {len(chunk)} operations on {key} from {chunk[0].invoked} to {end}"
+            violations.append(Violation(LAW, f"{text}, between the states {state} and {after}"))
         state = after
     return violations
 

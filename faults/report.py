@@ -40,7 +40,7 @@ def summary(result: Result) -> str:
         f"also             {_listed(history.counts)}",
         f"violations       {len(result.violations)}",
     ]
-    return "\n".join([*lines, *(f"  {violation}" for violation in result.violations[:20])])
+    return "\n".join([*lines, *(f"  {str(violation)[:400]}" for violation in result.violations[:20])])
 
 
 def _listed(counts: Any) -> str:
