@@ -7,7 +7,6 @@ import sys
 from pathlib import Path
 
 import pytest
-
 from faults.campaign import Campaign, Load, Result
 from faults.cluster import Shape
 from faults.inject import CATALOG, ON_ETCD, ON_SQLITE

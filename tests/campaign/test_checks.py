@@ -7,7 +7,6 @@ from dataclasses import replace
 from random import Random
 
 import pytest
-
 from faults.checks import check, check_leaders, read_claims
 from faults.history import Claim, History, Segment, Snapshot, Told, color_of
 from faults.linearizability import Operation, OperationKind, Outcome
