@@ -1,15 +1,17 @@
 """Measures this server and a real kube-apiserver with the same load, one after the other, in one run.
 
-    python bench/compare.py --shared ../shared [--objects 2000] [--clients 16] [--rounds 1]
+    python bench/compare.py --shared ../shared [--objects 2000] [--clients 16] [--rounds 1] [--on-etcd]
 
 `--shared` holds bench/apiload (a Go program, built here when it is missing) and reference/up.sh, whose programs are
-built by reference/build.sh. Prints a table in Markdown; see bench/README.md for what the phases are.
+built by reference/build.sh. With `--on-etcd` both serve one etcd, at the same time. Prints a table in Markdown; see
+bench/README.md for what the phases are.
 """
 
 from __future__ import annotations
 
 import argparse
 import contextlib
+import dataclasses
 import json
 import os
 import pathlib
@@ -21,7 +23,7 @@ import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 
 Load = Callable[[str], dict]
 
@@ -50,16 +52,25 @@ def main() -> int:
     parser.add_argument("--clients", type=int, default=16)
     parser.add_argument("--rounds", type=int, default=1, help="both servers are measured so many times; medians count")
     parser.add_argument("--without-reference", action="store_true")
+    parser.add_argument("--on-etcd", action="store_true", help="both on one etcd")
     options = parser.parse_args()
     with tempfile.TemporaryDirectory() as folder:
         work = pathlib.Path(folder)
         loader = build_loader(options.shared / "bench" / "apiload", work)
         ours, theirs = [], []
 
+        groups = iter(range(1000))
+
         def load(url: str) -> dict:
-            return run_load(loader, url, "-n", str(options.objects), "-c", str(options.clients))
+            group = f"load{next(groups)}.example.com"
+            return run_load(loader, url, "-n", str(options.objects), "-c", str(options.clients), "-group", group)
 
         for number in range(options.rounds):
+            if options.on_etcd:
+                with reference(work / f"reference-{number}", options.shared) as running:
+                    ours.append(measure_steersman(load, work / f"us-{number}", running.store))
+                    theirs.append(measure_running(load, running))
+                continue
             ours.append(measure_steersman(load, work / f"us-{number}"))
             if not options.without_reference:
                 theirs.append(measure_reference(load, work / f"reference-{number}", options.shared))
@@ -96,7 +107,7 @@ def free_ports(count: int) -> int:
     raise SystemExit("no free ports")
 
 
-def measure_steersman(load: Load, folder: pathlib.Path) -> dict:
+def measure_steersman(load: Load, folder: pathlib.Path, store: str = "") -> dict:
     folder.mkdir()
     (folder / "tokens.csv").write_text(TOKENS)
     command = [
@@ -107,7 +118,7 @@ def measure_steersman(load: Load, folder: pathlib.Path) -> dict:
         "--secure-port",
         "0",
         "--store",
-        f"sqlite:///{folder}/store.db",
+        store or f"sqlite:///{folder}/store.db",
         "--token-auth-file",
         str(folder / "tokens.csv"),
         "--cert-dir",
@@ -142,7 +153,21 @@ def measure_steersman(load: Load, folder: pathlib.Path) -> dict:
     }
 
 
-def measure_reference(load: Load, folder: pathlib.Path, shared: pathlib.Path) -> dict:
+@dataclasses.dataclass
+class Reference:
+    """A kube-apiserver with its etcd; `ready` is how many seconds they took."""
+
+    port: int
+    pids: list[int]
+    ready: float
+
+    @property
+    def store(self) -> str:
+        return f"etcd://127.0.0.1:{self.port + 1}"
+
+
+@contextlib.contextmanager
+def reference(folder: pathlib.Path, shared: pathlib.Path) -> Iterator[Reference]:
     port = free_ports(3)
     scripts = shared.resolve() / "reference"
     started = time.perf_counter()
@@ -155,14 +180,23 @@ def measure_reference(load: Load, folder: pathlib.Path, shared: pathlib.Path) ->
     ready = time.perf_counter() - started
     try:
         time.sleep(5)
-        pids = [int((folder / f"{name}.pid").read_text()) for name in ("etcd", "apiserver")]
-        fresh = sum(map(resident, pids))
-        before = sum(map(processor_seconds, pids))
-        result = load(f"https://127.0.0.1:{port}")
-        used = sum(map(processor_seconds, pids)) - before
-        after = sum(map(resident, pids))
+        yield Reference(port, [int((folder / f"{name}.pid").read_text()) for name in ("etcd", "apiserver")], ready)
     finally:
         subprocess.run(["bash", str(scripts / "down.sh"), str(folder)], check=False)
+
+
+def measure_reference(load: Load, folder: pathlib.Path, shared: pathlib.Path) -> dict:
+    with reference(folder, shared) as running:
+        return measure_running(load, running)
+
+
+def measure_running(load: Load, running: Reference) -> dict:
+    fresh = sum(map(resident, running.pids))
+    before = sum(map(processor_seconds, running.pids))
+    result = load(f"https://127.0.0.1:{running.port}")
+    used = sum(map(processor_seconds, running.pids)) - before
+    after = sum(map(resident, running.pids))
+    ready = running.ready
     return {"ready": ready, "first_ready": ready, "fresh": fresh, "after": after, "cpu": used, "load": result}
 
 
@@ -201,6 +235,11 @@ def table(ours: list[dict], theirs: list[dict]) -> str:
             lines.append(f"| {name} | {us:,.0f}{note} | {them:,.0f} | {us / them:.1f}x | {goal} |")
         else:
             lines.append(f"| {name} | {us:,.0f}{note} | | | {goal} |")
+    us, them = (
+        f"{statistics.median(run['load']['watch']['p99_ms'] for run in runs):.1f}" if runs else ""
+        for runs in (ours, theirs)
+    )
+    lines.append(f"| watch event, 99th percentile, ms | {us} | {them} | | |")
     for key, name, goal in (
         ("ready", "ready, seconds", "0.25"),
         ("first_ready", "first start ready, seconds", ""),
