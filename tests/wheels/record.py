@@ -19,7 +19,7 @@ from typing import Any
 
 ROOT = Path(__file__).parents[2]
 RECORD = ROOT / "tests/wheels/recorded.json"
-PROJECTS = {"steersman": ROOT, "steersman-client": ROOT / "packaging/client"}
+PROJECTS = {"steersman": ROOT, "steersman[etcd]": ROOT, "steersman-client": ROOT / "packaging/client"}
 PYTHONS = ("3.11", "3.12", "3.13", "3.14")
 PLATFORMS = {
     "Linux x86-64": [f"manylinux_2_{minor}_x86_64" for minor in range(28, 4, -1)],
@@ -32,9 +32,10 @@ LIMIT = 40_000_000
 
 
 def requirements(project: str) -> list[str]:
-    """What a project requires of others, without extras."""
-    found: list[str] = tomllib.loads((PROJECTS[project] / "pyproject.toml").read_text())["project"]["dependencies"]
-    return found
+    """What a project, with the extra in brackets, requires of others."""
+    described = tomllib.loads((PROJECTS[project] / "pyproject.toml").read_text())["project"]
+    extra = project.partition("[")[2].rstrip("]")
+    return [*described["dependencies"], *(described["optional-dependencies"][extra] if extra else ())]
 
 
 def downloaded(project: str, python: str, platform: str) -> dict[str, Any]:
