@@ -21,7 +21,7 @@ from steersman.apiserver.core import Core
 from steersman.apiserver.crd.internal import InternalStrategy
 from steersman.apiserver.crd.scopes import build_scopes
 from steersman.apiserver.epoch import EpochEnded
-from steersman.apiserver.scope import ResourceScope
+from steersman.apiserver.scope import ResourceScope, View
 from steersman.apiserver.strategy import Object
 from steersman.apiserver.watchcache import Change, Entry, ResourceCache, custom_prefix
 from steersman.store.interface import StoreError
@@ -42,6 +42,11 @@ class _Served:
     scopes: list[ResourceScope]
     stored: ResourceScope
     cache: ResourceCache
+
+
+_NO_REVISION = 1 << 63
+_OTHERS_WRITE = 60.0
+"""Seconds for which other servers may still store what they have been asked before they knew of a definition's form."""
 
 
 class CrdController:
@@ -121,14 +126,25 @@ class CrdController:
         )
         unchanged = served is not None and served.spec == spec
         fresh_after = served.fresh_after if served is not None and unchanged else entry.revision
+        if self.core.settle is not None:
+            fresh_after = _NO_REVISION
         scopes, stored = build_scopes(crd, cache, fresh_after, self.core.webhooks, terminating=terminating)
         if served is not None:
             _succeed(served, scopes, stored, unchanged=unchanged)
+        if self.core.settle is not None:
+            views = [scope.view for scope in (*scopes, stored)]
+            asyncio.get_running_loop().call_later(_OTHERS_WRITE, self._trust, views)
         self.core.catalog.replace(served.scopes if served else (), scopes)
         if served is not None and not unchanged:
             self._end_watches(served)
         uid = crd["metadata"]["uid"]
         self._served[name] = _Served(uid, spec, names, terminating, fresh_after, scopes, stored, cache)
+
+    def _trust(self, views: list[View]) -> None:
+        """Other servers, too, write in the new form by now."""
+        for view in views:
+            if view.fresh_after is not None:
+                view.fresh_after = self.core.cache.revision
 
     def _end_watches(self, served: _Served) -> None:
         for scope in served.scopes:

@@ -19,7 +19,7 @@ import grpc.aio
 
 from steersman.store.etcd import messages as pb
 from steersman.store.etcd.settings import TLS, EtcdSettings
-from steersman.store.interface import StoreUnavailable, UnknownOutcome
+from steersman.store.interface import StoreFull, StoreUnavailable, UnknownOutcome
 
 log = logging.getLogger("steersman.store.etcd")
 _OPTIONS = [
@@ -40,6 +40,7 @@ _NEVER_SENT = "failed to connect to all addresses"
 _REFUSED = ("etcdserver: no leader", "etcdserver: too many requests", "etcdserver: not capable")
 _COMPACTED = "required revision has been compacted"
 _FUTURE = "required revision is a future revision"
+_FULL = "database space exceeded"
 _STALE_TOKEN = ("etcdserver: invalid auth token", "etcdserver: revision of auth store is old")
 _AGAIN = (
     grpc.StatusCode.UNAVAILABLE,
@@ -246,6 +247,8 @@ class EtcdClient:
             raise RevisionCompacted from None
         if _FUTURE in text:
             raise RevisionInFuture from None
+        if _FULL in text:
+            raise StoreFull(text) from None
         if any(known in text for known in _STALE_TOKEN) and self._metadata:
             self._metadata = []
         elif code not in _AGAIN and not any(known in text for known in _REFUSED):

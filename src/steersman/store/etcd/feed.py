@@ -108,6 +108,9 @@ class Feed:
                 await asyncio.sleep(_PAUSE)
             except RevisionCompacted:
                 await self._begin_anew()
+            except Exception:
+                log.exception("the watch of etcd failed, and begins again")
+                await asyncio.sleep(_PAUSE)
             finally:
                 stream, self._stream = self._stream, None
                 if stream is not None:

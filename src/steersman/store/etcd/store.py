@@ -14,7 +14,16 @@ from steersman._util.tasks import end
 from steersman.store._checks import check_compact, check_swap, watch_position
 from steersman.store._watching import Deliver, Ended, KeyWatch, Watching
 from steersman.store.etcd import messages as pb
-from steersman.store.etcd.client import COMPACT, RANGE, TXN, EtcdClient, Reply, RevisionCompacted, RevisionInFuture
+from steersman.store.etcd.client import (
+    COMPACT,
+    RANGE,
+    STATUS,
+    TXN,
+    EtcdClient,
+    Reply,
+    RevisionCompacted,
+    RevisionInFuture,
+)
 from steersman.store.etcd.compaction import Compactor, oldest_kept
 from steersman.store.etcd.copying import check_whole
 from steersman.store.etcd.feed import Feed, Witness, mark
@@ -26,6 +35,7 @@ from steersman.store.history import History
 from steersman.store.interface import (
     Compacted,
     CompareFailed,
+    Figures,
     FutureRevision,
     KeyValue,
     Range,
@@ -196,6 +206,12 @@ class EtcdStore:
             task.add_done_callback(self._catching_up.discard)
         return watch
 
+    async def figures(self) -> Figures:
+        """Those of the member that is asked."""
+        self._check_open()
+        found = await self._client.first_answer(STATUS, pb.StatusRequest())
+        return Figures("etcd", found.dbSize, found.dbSizeInUse)
+
     async def compact(self, revision: int) -> None:
         self._check_open()
         await self.settle()
@@ -213,6 +229,7 @@ class EtcdStore:
         self._check_open()
         if self._queued is None:
             self._queued = asyncio.create_task(self._read_revision(self._reading))
+            self._queued.add_done_callback(_notice)
         await asyncio.shield(self._queued)
 
     async def close(self) -> None:
@@ -304,3 +321,9 @@ class EtcdStore:
     def _check_open(self) -> None:
         if self._closing is not None:
             raise StoreUnavailable("the store is closed")
+
+
+def _notice(task: asyncio.Task[None]) -> None:
+    """Who waited for it may have gone: its failure is nobody's then."""
+    if not task.cancelled():
+        task.exception()

@@ -5,6 +5,7 @@ Source: etcd `api/etcdserverpb/rpc.proto`; kube-apiserver `pkg/storage/etcd3/wat
 
 from __future__ import annotations
 
+import asyncio
 import re
 from dataclasses import dataclass
 from typing import Any, Self
@@ -63,12 +64,15 @@ class WatchStream:
         self.abilities = abilities
         self._call = call
         self._pieces: list[Any] = []
-        self._asking = False
+        self._asking = self._closed = False
 
     @classmethod
     async def open(cls, client: EtcdClient, start: bytes, end: bytes, revision: int) -> Self:
-        """Watch [start, end) from a revision on. Raises StoreUnavailable, StreamBroken."""
-        member, call = await client.watch()
+        """Watch [start, end) from a revision on. Raises StreamBroken."""
+        try:
+            member, call = await client.watch()
+        except StoreUnavailable as error:
+            raise StreamBroken(str(error)) from None
         stream = cls(member, call, Abilities(False, False))
         try:
             status = await member.unary(STATUS)(
@@ -94,6 +98,11 @@ class WatchStream:
             answer = await self._call.read()
         except grpc.aio.AioRpcError as error:
             raise StreamBroken(f"{self.member.address}: {error.details()}") from None
+        except asyncio.CancelledError:
+            task = asyncio.current_task()
+            if self._closed and task is not None and not task.cancelling():
+                raise StreamBroken(f"{self.member.address} is left: it does not tell what was written") from None
+            raise
         if answer is grpc.aio.EOF:
             raise StreamBroken(f"{self.member.address} has closed the stream")
         if answer.compact_revision:
@@ -124,6 +133,8 @@ class WatchStream:
             self._asking = False
 
     def close(self) -> None:
+        """End it; who is reading is told that it is broken."""
+        self._closed = True
         self._call.cancel()
 
 
