@@ -136,8 +136,11 @@ class Core:
                 found += [f"/apis/{group}", *(f"/apis/{group}/{version}" for version in versions)]
         return sorted([*found, *_SERVER_PATHS])
 
-    def scrape(self) -> Response:
+    async def scrape(self) -> Response:
         """GET /metrics."""
+        from steersman.apiserver.measured import tell_size
+
+        await tell_size(self.store, self.metrics)
         for scope in self.catalog.scopes():
             if scope.stored:
                 self.metrics.resource_objects.cell((scope.group, scope.resource))[0] = len(scope.cache.entries)

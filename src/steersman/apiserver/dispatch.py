@@ -221,7 +221,7 @@ async def _path(core: Core, x: Exchange) -> Answer:
         case ["openapi", *rest]:
             return await _openapi(core, x, rest)
         case ["metrics"]:
-            return core.scrape()
+            return await core.scrape()
         case _:
             return answers.page_not_found()
 

@@ -80,6 +80,7 @@ class TranslatedStore:
         self.settle = store.settle
         self.expire = store.expire
         self.trouble = store.trouble
+        self.figures = store.figures
         self.compact = store.compact
         self.close = store.close
 

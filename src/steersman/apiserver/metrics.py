@@ -214,6 +214,14 @@ class Metrics:
             "apiserver_storage_size_bytes", "Bytes that the store takes on disk.", ("storage_cluster_id",)
         )
 
+        self.store_used = Gauge("steersman_store_used_bytes", "Bytes of the store that hold something.")
+        self.store_log = Gauge("steersman_store_log_bytes", "Bytes of the database's write-ahead log.")
+        self.store_quota = Gauge("steersman_store_quota_bytes", "Bytes that the store may hold; 0: any number.")
+        self.store_disk_left = Gauge("steersman_store_disk_left_bytes", "Bytes that the database's disk has left.")
+        self.store_keys = Gauge("steersman_store_keys", "Keys that the store holds.")
+        self.store_revision = Gauge("steersman_store_revision", "The store's current revision.")
+        self.store_compacted = Gauge("steersman_store_compacted_revision", "The oldest revision that can be read.")
+
     def _add_watches(self) -> None:
         resource_version = ("group", "version", "resource")
         self.watch_events = Counter(

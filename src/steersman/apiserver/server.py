@@ -43,6 +43,7 @@ from steersman.apiserver.first_objects import write_first_objects
 from steersman.apiserver.flowcontrol.fairness import Fairness
 from steersman.apiserver.flowcontrol.objects import Upkeep, scope_of
 from steersman.apiserver.identity import Identity, Permissions, everything, permissions
+from steersman.apiserver.measured import MeasuredStore
 from steersman.apiserver.metrics import Metrics
 from steersman.apiserver.quota_charges import QuotaCharges, save_status
 from steersman.apiserver.registry import Registry
@@ -245,6 +246,8 @@ class APIServer:
 
 
 async def _compose(store: Store, config: ServerConfig) -> Core:
+    metrics = Metrics()
+    store = MeasuredStore(store, metrics)
     store, encrypted = _readable(store, config.encryption)
     store.expire(_EVENTS, config.event_ttl)
     snapshot = await store.range(FIRST, END)
@@ -258,7 +261,6 @@ async def _compose(store: Store, config: ServerConfig) -> Core:
     permitted = everything() if config.insecure else permissions(config.authorizers, config.authorization_file, catalog)
     find, slices = partial(_find, catalog), partial(_endpoint_slices, catalog)
     webhooks = WebhookCaller(known_services(config.service_addresses, find, slices), config.faults)
-    metrics = Metrics()
     charges = QuotaCharges()
     around = Surroundings(
         catalog,

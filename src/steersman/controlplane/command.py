@@ -89,6 +89,13 @@ def _add_storage(parser: argparse.ArgumentParser) -> None:
         help="memory:// | sqlite:///relative.db | sqlite:////absolute.db | etcd://HOST:PORT,HOST:PORT/PREFIX",
     )
     add("--event-ttl", type=_duration, default="1h0m0s", metavar="TIME", help="how long Events are kept")
+    add(
+        "--quota-backend-bytes",
+        type=_count,
+        default=0,
+        metavar="BYTES",
+        help="how much a SQLite database may hold; then writes are refused, deletions are not; 0: as the disk has room",
+    )
     add("--history", type=_minutes, default="5", metavar="MINUTES", help="how long old revisions are kept at least")
 
 
@@ -227,7 +234,13 @@ async def _serve(options: argparse.Namespace) -> int:
         credentials = etcd_flags.credentials(options)
     except ValueError as error:
         raise UsageError(str(error)) from None
-    store = await open_store(options.store, history=history, fsync=not options.unsafe_no_fsync, credentials=credentials)
+    store = await open_store(
+        options.store,
+        history=history,
+        fsync=not options.unsafe_no_fsync,
+        credentials=credentials,
+        quota=options.quota_backend_bytes,
+    )
     try:
         config, ca = _config(options, token)
     except BaseException:

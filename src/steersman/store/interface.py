@@ -47,6 +47,23 @@ class Range:
     count: int
 
 
+@dataclass(frozen=True, slots=True)
+class Figures:
+    """How large a store is, in bytes: what is allocated, what of that is in use, and its log. 0 where that is unknown.
+
+    `kind` is the store's. `quota` is how much may be in use, `disk_left` what the disk has left; `keys` are how many
+    exist, None where that is unknown.
+    """
+
+    kind: str
+    size: int = 0
+    used: int = 0
+    log: int = 0
+    quota: int = 0
+    disk_left: int = 0
+    keys: int | None = None
+
+
 class StoreError(Exception):
     """The store cannot do what was asked; the message says why, in one line."""
 
@@ -85,6 +102,10 @@ class ReadOnlyStore(StoreError):
 
     def __init__(self) -> None:
         super().__init__("the store is read-only: it shows a snapshot")
+
+
+class StoreFull(StoreError):
+    """There is no room for what is to be written; deletions work. The message says what to do."""
 
 
 class UnknownOutcome(StoreUnavailable):
@@ -142,8 +163,9 @@ class Store(Protocol):
 
         Returns the write's revision, once it is durable. By then every watch callback of this store has been given
         the event. Raises CompareFailed: nothing was written, and what is there instead has been given to the
-        callbacks. Raises StoreUnavailable: nothing was written, unless it is UnknownOutcome, or the disk failed under
-        the write, which may then reappear when the store is opened again. A cancelled call may still be carried out.
+        callbacks. Raises StoreFull: nothing was written. Raises StoreUnavailable: neither, unless it is UnknownOutcome,
+        or the disk failed under the write, which may then reappear when the store is opened again. A cancelled call
+        may still be carried out.
         Deleting with expected 0, or a negative expected, is a ValueError.
         """
         ...
@@ -182,6 +204,10 @@ class Store(Protocol):
 
     def trouble(self) -> str | None:
         """Why the store cannot be used just now, in a line; None while it can."""
+        ...
+
+    async def figures(self) -> Figures:
+        """How large it is now. Raises StoreUnavailable."""
         ...
 
     async def compact(self, revision: int) -> None:

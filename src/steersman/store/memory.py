@@ -11,6 +11,7 @@ from steersman.store._watching import Deliver, Ended, KeyWatch, Watching
 from steersman.store.history import History, HistoryKeeper
 from steersman.store.interface import (
     CompareFailed,
+    Figures,
     KeyValue,
     Range,
     StoreEvent,
@@ -107,6 +108,9 @@ class MemoryStore:
 
     def trouble(self) -> str | None:
         return "the store is closed" if self._closed else None
+
+    async def figures(self) -> Figures:
+        return Figures("memory", keys=len(self._index))
 
     async def compact(self, revision: int) -> None:
         self._check_open()

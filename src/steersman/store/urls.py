@@ -38,13 +38,19 @@ class Credentials:
 
 
 async def open_store(
-    url: str, *, history: History | None = None, fsync: bool = True, credentials: Credentials | None = None
+    url: str,
+    *,
+    history: History | None = None,
+    fsync: bool = True,
+    credentials: Credentials | None = None,
+    quota: int = 0,
 ) -> Store:
     """Open the store a URL names: `memory://`, `sqlite:///relative.db`, `sqlite:////absolute/path.db`,
     `etcd://host:port,host:port/prefix`, or `etcd-snapshot:///path`, which can only be read.
 
     The forms of SQLite's are SQLAlchemy's; `%`-escapes in a path are decoded. `fsync` is whether SQLite's commits
-    wait for the disk, `credentials` are for etcd. Raises BadStoreURL, StoreUnavailable.
+    wait for the disk, `quota` how many bytes it may hold (0: any number), `credentials` are for etcd. Raises
+    BadStoreURL, StoreUnavailable.
     """
     if url.startswith("etcd://"):
         settings = etcd_settings(url, credentials or Credentials())
@@ -56,7 +62,7 @@ async def open_store(
     path = sqlite_path(url)
     if path is None:
         return MemoryStore(history=history)
-    return await SQLiteStore.open(path, history=history, fsync=fsync)
+    return await SQLiteStore.open(path, history=history, fsync=fsync, quota=quota)
 
 
 def sqlite_path(url: str) -> str | None:

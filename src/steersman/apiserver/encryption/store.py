@@ -7,11 +7,10 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Callable, Iterator, Sequence
-from functools import cache
 
-from steersman.api.kinds import builtin_kinds
 from steersman.apiserver.encryption.ciphers import Cipher, Identity, Undecipherable
-from steersman.apiserver.encryption.configuration import Ciphers, GroupResource, cipher_of
+from steersman.apiserver.encryption.configuration import Ciphers, cipher_of
+from steersman.apiserver.storage_keys import GroupResource, resource_of
 from steersman.store.interface import CompareFailed, KeyValue, Range, Store, StoreError, StoreEvent, Watch
 
 log = logging.getLogger("steersman.apiserver.store")
@@ -29,13 +28,14 @@ class EncryptedStore:
         self._store = store
         self._root = root.encode()
         self._ciphers = ciphers
-        self._found: dict[tuple[bytes, bytes], Cipher] = {}
+        self._found: dict[GroupResource, Cipher] = {}
         self.unreadable: dict[bytes, str] = {}
         self.shared = store.shared
         self.read_only = store.read_only
         self.settle = store.settle
         self.expire = store.expire
         self.trouble = store.trouble
+        self.figures = store.figures
         self.compact = store.compact
         self.close = store.close
 
@@ -89,11 +89,10 @@ class EncryptedStore:
         return self._store.watch(start, end, revision, lambda events: deliver(list(self._events(events))), ended)
 
     def _cipher(self, key: bytes) -> Cipher:
-        _, _, first, second, *_ = *key.split(b"/", 4), b"", b"", b""
-        cipher = self._found.get((first, second))
+        resource = resource_of(key)
+        cipher = self._found.get(resource)
         if cipher is None:
-            cipher = cipher_of(self._ciphers, _resource(first.decode(), second.decode())) or _PLAIN
-            self._found[first, second] = cipher
+            cipher = self._found[resource] = cipher_of(self._ciphers, resource) or _PLAIN
         return cipher
 
     def _item(self, item: KeyValue) -> KeyValue | None:
@@ -127,18 +126,3 @@ class EncryptedStore:
         if self.unreadable:
             self.unreadable.pop(key, None)
         return plain
-
-
-def _resource(first: str, second: str) -> GroupResource:
-    """The group and resource of the objects whose keys go on with these two parts after `/registry/`."""
-    table = _by_prefix()
-    known = table.get(f"{first}/{second}") or table.get(first)
-    if known is not None:
-        return known
-    return (first, second) if "." in first else ("", first)
-
-
-@cache
-def _by_prefix() -> dict[str, GroupResource]:
-    stored = (kind.storage_kind for kind in builtin_kinds() if kind.stored)
-    return {kind.storage_prefix: (kind.group, kind.plural) for kind in stored}

@@ -43,7 +43,7 @@ from steersman.apiserver.flowcontrol.fairness import Fairness, Rejected
 from steersman.apiserver.flowcontrol.levels import Waiter
 from steersman.apiserver.metrics import path_labels, request_labels
 from steersman.net.http import Request, Response, Stream, StreamResponse
-from steersman.store.interface import ReadOnlyStore, StoreError, UnknownOutcome
+from steersman.store.interface import ReadOnlyStore, StoreError, StoreFull, UnknownOutcome
 
 if TYPE_CHECKING:
     from steersman.apiserver.audit.auditor import Auditor
@@ -102,6 +102,8 @@ class Filters:
             answer = self._failure(x, Forbidden(str(error)))
         except UnknownOutcome as error:
             answer = self._failure(x, Timeout(f"the store failed: {error}"))
+        except StoreFull as error:
+            answer = self._failure(x, ApiError(str(error)))
         except StoreError as error:
             answer = self._failure(x, ServiceUnavailable(f"the store failed: {error}"))
         except Exception as error:

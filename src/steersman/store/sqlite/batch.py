@@ -43,6 +43,11 @@ class Batch:
     def has_room(self) -> bool:
         return len(self.events) < self._limit and self._bytes < BATCH_BYTES
 
+    @property
+    def bytes(self) -> int:
+        """How much is written."""
+        return self._bytes
+
     def add(self, swap: Swap, committed: Ref) -> bool:
         """Take a swap in; False if it fails against what is committed, and so does not depend on this batch."""
         latest = self._latest.get(swap.key)

@@ -22,6 +22,7 @@ from steersman.store.sqlite.errors import Damaged
 HISTORY_CHUNK = 64
 
 _VALUES_CHUNK = 128
+_USAGE = "SELECT page_count, freelist_count, page_size FROM pragma_page_count, pragma_freelist_count, pragma_page_size"
 _VALUE = "SELECT value FROM versions WHERE revision = ?"
 _VALUES = (
     "SELECT CAST(group_concat(versions.value, '') AS BLOB), group_concat(coalesce(length(versions.value), -1))"
@@ -75,6 +76,11 @@ class Reader:
                 found.append(KeyValue(key, joined[at : at + length], created, revision))
                 at += length
         return found
+
+    def usage(self) -> tuple[int, int]:
+        """The bytes of the file, and how many of them are in use. Raises apsw.Error."""
+        pages, free, size = self._row(_USAGE, ())
+        return pages * size, (pages - free) * size
 
     def undo(self, after: int, to: int, start: bytes, end: bytes) -> list[Change]:
         """The first change in (after, to] of each key in [start, end) that was changed in it, in no order."""

@@ -19,15 +19,27 @@ from steersman.store._checks import check_compact, check_swap, read_revision, wa
 from steersman.store._keys import ABSENT, Change, Ref, undo
 from steersman.store._watching import Deliver, Ended, KeyWatch, Watching
 from steersman.store.history import History, HistoryKeeper
-from steersman.store.interface import CompareFailed, KeyValue, Range, StoreError, StoreEvent, StoreUnavailable, Watch
+from steersman.store.interface import (
+    CompareFailed,
+    Figures,
+    KeyValue,
+    Range,
+    StoreError,
+    StoreEvent,
+    StoreFull,
+    StoreUnavailable,
+    Watch,
+)
 from steersman.store.sqlite.batch import Batch, Swap
 from steersman.store.sqlite.errors import depends_on_size, explain, is_final
 from steersman.store.sqlite.files import Files, open_files
 from steersman.store.sqlite.reader import HISTORY_CHUNK
+from steersman.store.sqlite.space import Space, sizes_beside
 from steersman.store.sqlite.worker import Worker
 from steersman.store.sqlite.writer import BATCH_ROWS, SLICE_REVISIONS
 
 _RECENT = 4096
+_HISTORY_WHEN_TIGHT = 20
 _INLINE_VALUES = 8
 
 
@@ -36,7 +48,7 @@ class SQLiteStore:
 
     shared = read_only = False
 
-    def __init__(self, files: Files, history: History) -> None:
+    def __init__(self, files: Files, history: History, quota: int = 0) -> None:
         """Take over what `open_files` opened; for `open`."""
         self._files = files
         self._loop = asyncio.get_running_loop()
@@ -56,6 +68,7 @@ class SQLiteStore:
         self._broken: StoreError | None = None
         self._drained: asyncio.Future[None] | None = None
         self._closing: asyncio.Task[None] | None = None
+        self._space = Space(files.path, files.local.usage, quota)
         self._schedule()
 
     @classmethod
@@ -66,13 +79,15 @@ class SQLiteStore:
         history: History | None = None,
         vfs: str | None = None,
         fsync: bool = True,
+        quota: int = 0,
     ) -> Self:
         """Open the file at `path`, which is created (mode 0600) if it is not there, and keep others from opening it.
 
         `history` says what automatic compaction leaves readable (by default History()); the space it frees is used
         again, the file does not shrink. `vfs` names a SQLite VFS to use instead of the platform's. Without `fsync`
-        commits do not wait for the disk: they outlive the process, but not the machine. Raises StoreUnavailable with
-        a subclass of `steersman.store.sqlite.errors` that says what is wrong with the file.
+        commits do not wait for the disk: they outlive the process, but not the machine. When `quota` bytes are in use
+        (0: any number), history is given up, and only deletions are taken. Raises StoreUnavailable with a subclass of
+        `steersman.store.sqlite.errors` that says what is wrong with the file.
         """
         loop = asyncio.get_running_loop()
         opening = loop.run_in_executor(None, open_files, path, vfs, fsync)
@@ -81,7 +96,7 @@ class SQLiteStore:
         except asyncio.CancelledError:
             opening.add_done_callback(_close_opened)
             raise
-        return cls(files, history or History())
+        return cls(files, history or History(), quota)
 
     @property
     def revision(self) -> int:
@@ -117,6 +132,8 @@ class SQLiteStore:
         check_swap(expected, value)
         if self._broken is not None:
             raise StoreUnavailable(str(self._broken))
+        if value is not None and self._space.full:
+            raise StoreFull(self._space.refusal())
         future: asyncio.Future[int] = self._loop.create_future()
         self._queue.append(Swap(key, expected, value, future))
         self._schedule()
@@ -140,6 +157,15 @@ class SQLiteStore:
 
     def trouble(self) -> str | None:
         return None if self._broken is None else str(self._broken)
+
+    async def figures(self) -> Figures:
+        self._check_open()
+        try:
+            size, used = self._files.local.usage()
+            log, left = sizes_beside(self._files.path)
+        except Exception as error:
+            raise explain(error, self._files.path) from error
+        return Figures("sqlite", size, used, log, self._space.quota, left, len(self._index))
 
     async def compact(self, revision: int) -> None:
         self._check_open()
@@ -203,6 +229,7 @@ class SQLiteStore:
         self._busy = False
         self._sweep_turn = True
         if error is None:
+            self._space.grow(batch.bytes)
             self._take_in(batch.events)
             self._watching.deliver(batch.events)
             batch.answer()
@@ -218,6 +245,8 @@ class SQLiteStore:
         self._revision = events[-1].revision
         self._sweep_failed = False
         target = self._keeper.target(self._revision, self._compacted, self._loop.time())
+        if self._space.full or (self._space.tight and self._revision - self._compacted >= _HISTORY_WHEN_TIGHT):
+            target = self._revision
         self._compacted = max(self._compacted, target)
 
     def _batch_failed(self, batch: Batch, error: StoreError) -> None:
@@ -265,6 +294,8 @@ class SQLiteStore:
         self._busy = self._sweep_turn = False
         if error is None:
             self._swept = to
+            if to == self._compacted:
+                self._space.look()
         else:
             # Nothing depends on it: it is tried again after the next write that works.
             self._sweep_failed = True

@@ -1,0 +1,92 @@
+"""A store whose operations are counted and timed, and whose size is told.
+
+Source: apiserver `pkg/storage/etcd3/metrics/metrics.go`.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import time
+
+from steersman.apiserver.metrics import Metrics
+from steersman.apiserver.storage_keys import resource_of
+from steersman.store.interface import CompareFailed, KeyValue, Range, Store, StoreError
+
+
+class MeasuredStore:
+    """The same store. A swap that is refused since something else is there has not failed."""
+
+    def __init__(self, store: Store, metrics: Metrics) -> None:
+        self._store = store
+        self._metrics = metrics
+        self.shared = store.shared
+        self.read_only = store.read_only
+        self.settle = store.settle
+        self.trouble = store.trouble
+        self.figures = store.figures
+        self.watch = store.watch
+        self.compact = store.compact
+        self.close = store.close
+        self.expire = store.expire
+
+    @property
+    def revision(self) -> int:
+        return self._store.revision
+
+    @property
+    def compacted(self) -> int:
+        return self._store.compacted
+
+    async def get(self, key: bytes) -> KeyValue | None:
+        started = time.perf_counter()
+        failed = True
+        try:
+            found = await self._store.get(key)
+            failed = False
+            return found
+        finally:
+            self._record("get", key, started, failed)
+
+    async def range(self, start: bytes, end: bytes, *, limit: int = 0, revision: int = 0) -> Range:
+        started = time.perf_counter()
+        failed = True
+        try:
+            found = await self._store.range(start, end, limit=limit, revision=revision)
+            failed = False
+            return found
+        finally:
+            self._record("list", start, started, failed)
+
+    async def swap(self, key: bytes, expected: int, value: bytes | None) -> int:
+        started = time.perf_counter()
+        failed = True
+        try:
+            revision = await self._store.swap(key, expected, value)
+            failed = False
+            return revision
+        except CompareFailed:
+            failed = False
+            raise
+        finally:
+            self._record("delete" if value is None else "update" if expected else "create", key, started, failed)
+
+    def _record(self, operation: str, key: bytes, started: float, failed: bool) -> None:
+        self._metrics.record_store(operation, *resource_of(key), time.perf_counter() - started, failed)
+
+
+async def tell_size(store: Store, metrics: Metrics) -> None:
+    """Put a store's figures among the metrics; what cannot be asked now stays as it was."""
+    metrics.store_revision.cell(())[0] = store.revision
+    metrics.store_compacted.cell(())[0] = store.compacted
+    with contextlib.suppress(StoreError):
+        found = await store.figures()
+        metrics.storage_size.cell((f"{found.kind}-0",))[0] = found.size
+        for gauge, value in (
+            (metrics.store_used, found.used),
+            (metrics.store_log, found.log),
+            (metrics.store_quota, found.quota),
+            (metrics.store_disk_left, found.disk_left),
+        ):
+            gauge.cell(())[0] = value
+        if found.keys is not None:
+            metrics.store_keys.cell(())[0] = found.keys
