@@ -3,7 +3,7 @@
     python bench/compare.py --shared ../shared [--objects 2000] [--clients 16] [--rounds 1] [--on-etcd]
 
 `--shared` holds bench/apiload (a Go program, built here when it is missing) and reference/up.sh, whose programs are
-built by reference/build.sh. With `--on-etcd` both serve one etcd, at the same time. Prints a table in Markdown; see
+built by reference/build.sh. With `--on-etcd` both serve one etcd, with what is in it, one after the other. Prints a table in Markdown; see
 bench/README.md for what the phases are.
 """
 
@@ -68,8 +68,10 @@ def main() -> int:
         for number in range(options.rounds):
             if options.on_etcd:
                 with reference(work / f"reference-{number}", options.shared) as running:
-                    ours.append(measure_steersman(load, work / f"us-{number}", running.store))
                     theirs.append(measure_running(load, running))
+                    os.kill(running.pids[-1], signal.SIGTERM)  # kube-apiserver; etcd goes on
+                    time.sleep(3)
+                    ours.append(measure_steersman(load, work / f"us-{number}", running.store))
                 continue
             ours.append(measure_steersman(load, work / f"us-{number}"))
             if not options.without_reference:

@@ -126,12 +126,13 @@ class CrdController:
         )
         unchanged = served is not None and served.spec == spec
         fresh_after = served.fresh_after if served is not None and unchanged else entry.revision
-        if self.core.settle is not None:
+        others_write = self.core.settle is not None and not (served is None and self._task is not None)
+        if others_write:
             fresh_after = _NO_REVISION
         scopes, stored = build_scopes(crd, cache, fresh_after, self.core.webhooks, terminating=terminating)
         if served is not None:
             _succeed(served, scopes, stored, unchanged=unchanged)
-        if self.core.settle is not None:
+        if others_write:
             views = [scope.view for scope in (*scopes, stored)]
             asyncio.get_running_loop().call_later(_OTHERS_WRITE, self._trust, views)
         self.core.catalog.replace(served.scopes if served else (), scopes)
