@@ -9,7 +9,6 @@ from __future__ import annotations
 import hashlib
 import os
 import struct
-import tempfile
 from array import array
 from collections.abc import Iterator
 from dataclasses import asdict, dataclass, fields
@@ -20,6 +19,7 @@ from typing import BinaryIO, Self
 import orjson
 
 from steersman._util import clock
+from steersman._util.durable import open_beside, sync_directory
 from steersman.store.interface import KeyValue, StoreError
 
 FORMAT = 1
@@ -59,7 +59,7 @@ class BackupWriter:
         if self._path.exists() and not force:
             raise BackupError(f"{path} exists; choose another file, or overwrite it with --force")
         try:
-            descriptor, self._temporary = tempfile.mkstemp(dir=self._path.parent, prefix=f".{self._path.name}.")
+            descriptor, self._temporary = open_beside(self._path)
         except OSError as error:
             raise BackupError(f"cannot write to {path}: {error.strerror}") from None
         self._file = os.fdopen(descriptor, "wb", _BUFFER)
@@ -187,12 +187,3 @@ def _manifest(line: bytes) -> Manifest | None:
         return Manifest(**{each.name: found[each.name] for each in fields(Manifest)})
     except (orjson.JSONDecodeError, KeyError, TypeError):
         return None
-
-
-def sync_directory(path: Path) -> None:
-    """Make what was created, renamed or removed in a directory durable. Raises OSError."""
-    descriptor = os.open(path, os.O_RDONLY)
-    try:
-        os.fsync(descriptor)
-    finally:
-        os.close(descriptor)

@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import contextlib
 import os
-import tempfile
 from array import array
 from collections.abc import Iterable, Iterator
 from pathlib import Path
@@ -15,7 +14,7 @@ from typing import Any
 
 import apsw
 
-from steersman.store.backup import sync_directory
+from steersman._util.durable import open_beside, remove_unfinished, sync_directory
 from steersman.store.interface import KeyValue, StoreError, StoreUnavailable
 from steersman.store.sqlite import schema
 from steersman.store.sqlite.errors import Damaged, explain
@@ -122,7 +121,8 @@ class Target:
         """
         directory = Path(self.path).parent
         try:
-            descriptor, made = tempfile.mkstemp(dir=directory, prefix=f".{Path(self.path).name}.")
+            remove_unfinished(Path(self.path))
+            descriptor, made = open_beside(Path(self.path))
             os.close(descriptor)
             try:
                 _make(made, items, revision)

@@ -31,6 +31,10 @@ class NewerFormat(StoreUnavailable):
     """The file was written by a later version of this store."""
 
 
+class OlderFormat(StoreUnavailable):
+    """The file was written by an earlier version of this store, and has not been brought to today's format."""
+
+
 class InUse(StoreUnavailable):
     """Another server has the file open."""
 

@@ -14,7 +14,8 @@ from dataclasses import dataclass
 import apsw
 
 from steersman.store._keys import ABSENT, KeyIndex, Ref
-from steersman.store.sqlite.errors import Damaged, ForeignFile, NewerFormat, ReadOnly, explain
+from steersman.store.sqlite.errors import Damaged, ForeignFile, NewerFormat, OlderFormat, ReadOnly, explain
+from steersman.store.sqlite.upgrade import upgrade
 
 APPLICATION_ID = 0x53746565  # "Stee"
 FORMAT = 1
@@ -54,7 +55,7 @@ def prepare_file(path: str) -> None:
     """Create the file, readable by its owner only, if it is not there; check that it can be used at all."""
     directory = os.path.dirname(path)
     try:
-        os.close(os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600))
+        os.close(os.open(path, os.O_RDWR | os.O_CREAT | getattr(os, "O_CLOEXEC", 0), 0o600))
     except OSError as error:
         if error.errno == errno.ENOENT:
             raise ReadOnly(f"cannot create {path}: the directory {directory} does not exist; create it") from error
@@ -79,9 +80,10 @@ def connect(path: str, *, vfs: str | None = None, fsync: bool = True) -> apsw.Co
 
 
 def initialise(connection: apsw.Connection, path: str) -> None:
-    """Make sure that the file is ours: create the tables in an empty one, refuse any other.
+    """Make sure that the file is ours: create the tables in an empty one, bring one of an earlier format to today's,
+    refuse any other.
 
-    Raises ForeignFile, NewerFormat, Damaged, ReadOnly.
+    Raises ForeignFile, NewerFormat, OlderFormat, Damaged, ReadOnly.
     """
     application, version = _identity(connection, path)
     tables = connection.execute("SELECT count(*) FROM sqlite_schema").get
@@ -95,17 +97,21 @@ def initialise(connection: apsw.Connection, path: str) -> None:
             raise Damaged(f"{path} is damaged ({problem.splitlines()[-1]}); restore a backup")
     if connection.pragma("journal_mode", "wal") != "wal":
         raise ForeignFile(f"{path} cannot be used in WAL mode; choose a path on a local file system")
-    if application != APPLICATION_ID:
+    if application == APPLICATION_ID and version < FORMAT:
+        upgrade(connection, path, version, FORMAT)
+    elif application != APPLICATION_ID:
         with connection:
             connection.execute(_TABLES)
             connection.execute(f"PRAGMA application_id = {APPLICATION_ID}; PRAGMA user_version = {FORMAT}")
 
 
 def check_readable(connection: apsw.Connection, path: str) -> None:
-    """Make sure that the file has our tables. Raises ForeignFile, NewerFormat."""
-    application, _ = _identity(connection, path)
+    """Make sure that the file has our tables, as they are today. Raises ForeignFile, NewerFormat, OlderFormat."""
+    application, version = _identity(connection, path)
     if application != APPLICATION_ID:
         raise ForeignFile(f"{path} is no database of a server; choose another path")
+    if version < FORMAT:
+        raise OlderFormat(f"{path} has format {version}, not {FORMAT}; a server that opens it brings it there")
 
 
 def last_revision(connection: apsw.Connection) -> int:
