@@ -216,6 +216,31 @@ async def test_a_restore_that_is_killed_leaves_one_or_the_other(tmp_path: Path) 
         await store.close()
 
 
+async def test_a_database_becomes_as_small_as_what_it_holds(tmp_path: Path) -> None:
+    path, url = tmp_path / "store.db", f"sqlite:///{tmp_path}/store.db"
+    store = await SQLiteStore.open(path, fsync=False)
+    made = await asyncio.gather(*(store.swap(b"/registry/%d" % n, 0, random.randbytes(9000)) for n in range(300)))
+    status, _, err = await steersman("vacuum", url)
+    assert status == 1 and "is in use by process" in err and err.count("\n") == 1
+    await asyncio.gather(*(store.swap(b"/registry/%d" % n, made[n], None) for n in range(299)))
+    await store.compact(store.revision)
+    await store.close()
+    store = await SQLiteStore.open(path)  # what was compacted is removed for good
+    written = 0
+    while (await store.figures()).used > 1_000_000:
+        written = await store.swap(b"/registry/more", written, b"")
+    revision, kept = store.revision, await store.get(b"/registry/299")
+    await store.close()
+    size = path.stat().st_size
+    status, out, err = await steersman("vacuum", url)
+    assert (status, err) == (0, "")
+    assert out == f"{url}: {size} bytes before, {path.stat().st_size} now\n"
+    assert size > 2_000_000 > 200_000 > path.stat().st_size
+    store = await SQLiteStore.open(path)
+    assert (store.revision, await store.get(b"/registry/299")) == (revision, kept)
+    await store.close()
+
+
 @pytest.mark.parametrize(
     ("arguments", "said"),
     [
@@ -225,6 +250,8 @@ async def test_a_restore_that_is_killed_leaves_one_or_the_other(tmp_path: Path) 
         (("restore", "missing", "sqlite:///new.db"), "steersman store restore: cannot read missing: "),
         (("restore", "FILE", "sqlite:///new.db", "--bump-revision", "0"), "steersman store restore: argument --bump"),
         (("move", "sqlite:///missing.db", "sqlite:///new.db"), "steersman store move: missing.db does not exist"),
+        (("vacuum", "sqlite:///missing.db"), "steersman store vacuum: missing.db does not exist"),
+        (("vacuum", "etcd://127.0.0.1:1"), "steersman store vacuum: only a SQLite store can be vacuumed"),
         (("move", "a", "b", "--etcd-user", "me"), "steersman store move: --etcd-user and --etcd-password-file go"),
     ],
 )

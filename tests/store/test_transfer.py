@@ -22,6 +22,7 @@ from steersman.store.transfer import SQLITE_BUMP, NotEmpty, back_up, move, resto
 from steersman.store.urls import BadStoreURL, open_store
 
 from .. import etcd
+from .test_snapshot import made
 
 ALL = (b"/registry/", b"/registry0")
 KINDS = ("sqlite", "etcd")
@@ -309,6 +310,16 @@ async def test_values_that_only_their_key_decrypts_stay_below_their_root(places:
     with pytest.raises(BackupError, match="/registry/secrets/a/b is encrypted for a store whose keys begin with"):
         await restore(file, places.url("sqlite"))
     await restore(file, url, force=True, bump=1)
+
+
+async def test_the_snapshot_of_an_etcd_is_taken_over(etcd_program: Path, tmp_path: Path) -> None:
+    path, items, revision = await made(etcd_program, tmp_path)
+    done = await move(f"etcd-snapshot:///{path}", f"sqlite:///{tmp_path}/store.db")
+    assert done.revision == revision + 1
+    store = await SQLiteStore.open(tmp_path / "store.db")
+    assert (await store.range(*ALL)).items == items
+    await check_goes_on_above(store, done.revision, revision)
+    await store.close()
 
 
 async def test_no_store_to_back_up(tmp_path: Path) -> None:

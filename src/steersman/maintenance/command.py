@@ -1,4 +1,4 @@
-"""`steersman store`: backups of a store, restoring and moving it."""
+"""`steersman store`: backups of a store, restoring, moving and shrinking it."""
 
 from __future__ import annotations
 
@@ -31,8 +31,11 @@ _EXAMPLES = {
         ("into a new database", "steersman store restore cluster.backup sqlite:///cluster.db"),
         ("over what is there", "steersman store restore cluster.backup sqlite:///cluster.db --force"),
     ],
+    "vacuum": [("after much was deleted", "steersman store vacuum sqlite:///cluster.db")],
     "move": [("out of one machine", "steersman store move sqlite:///cluster.db etcd://10.0.0.1:2379,10.0.0.2:2379")],
 }
+
+_SOURCE = f"{_STORE} | etcd-snapshot:///FILE"
 
 Work = Callable[[argparse.Namespace], Awaitable[str]]
 
@@ -42,13 +45,15 @@ def add_parser(commands: argparse._SubParsersAction[argparse.ArgumentParser]) ->
     store = commands.add_parser(
         "store",
         help="back up, restore and move what a server stores",
-        description="Back up what a server stores, restore it, and move it from one kind of store to the other.",
+        description="Back up what a server stores, restore it, move it from one kind of store to the other, and give "
+        "back the space that it does not need.",
     )
     below = store.add_subparsers(dest="subcommand", required=True, metavar="SUBCOMMAND", title="commands")
     explain(store, [each for examples in _EXAMPLES.values() for each in examples], _STATUSES)
     _add_backup(below)
     _add_restore(below)
     _add_move(below)
+    _add_vacuum(below)
 
 
 def _add_backup(below: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
@@ -100,7 +105,7 @@ def _add_move(below: argparse._SubParsersAction[argparse.ArgumentParser]) -> Non
         "No server may run on either; with etcd, nobody checks that. The revisions of the new store are above all of "
         "the old one, in the same order. With two etcds, both are shown the same certificate and user.",
     )
-    parser.add_argument("source", metavar="FROM", help=_STORE)
+    parser.add_argument("source", metavar="FROM", help=_SOURCE)
     parser.add_argument("target", metavar="TO", help=_STORE)
     parser.add_argument(
         "--force",
@@ -108,6 +113,20 @@ def _add_move(below: argparse._SubParsersAction[argparse.ArgumentParser]) -> Non
         help="replace what is there; a database file stays beside the new one, as FILE.replaced",
     )
     _finish(parser, "move", _move)
+
+
+def _add_vacuum(below: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
+    parser = below.add_parser(
+        "vacuum",
+        help="make a database as small as what it holds",
+        description="Give the free space of a SQLite database back to the disk. No server may run on it. A server uses "
+        "the space again that compaction frees, but its file stays as large as it ever was "
+        "(`apiserver_storage_size_bytes`, of which `steersman_store_used_bytes` are in use, at /metrics). It takes "
+        "some seconds for each GB, and twice the room of what the database holds.",
+    )
+    parser.add_argument("store", metavar="STORE", help="sqlite:///relative.db | sqlite:////absolute.db")
+    explain(parser, _EXAMPLES["vacuum"], _STATUSES)
+    parser.set_defaults(run=lambda options: _run(options, "vacuum", _vacuum))
 
 
 def _finish(parser: argparse.ArgumentParser, name: str, work: Work) -> None:
@@ -121,7 +140,8 @@ def _run(options: argparse.Namespace, name: str, work: Work) -> int:
         return await work(options)
 
     try:
-        options.credentials = etcd_flags.credentials(options)
+        if hasattr(options, "etcd_cafile"):
+            options.credentials = etcd_flags.credentials(options)
         print(asyncio.run(turn()))
     except (StoreError, ValueError) as error:
         print(f"steersman store {name}: {error}", file=sys.stderr)
@@ -159,6 +179,13 @@ async def _move(options: argparse.Namespace) -> str:
     done = await move(options.source, options.target, options.credentials, force=options.force, translate=_own_form)
     kept = f"; what was there is {done.kept}" if done.kept is not None else ""
     return f"{options.target}: {done.keys} keys; the revision is {done.revision}{kept}"
+
+
+async def _vacuum(options: argparse.Namespace) -> str:
+    from steersman.store.transfer import vacuum
+
+    before, after = vacuum(options.store)
+    return f"{options.store}: {before} bytes before, {after} now"
 
 
 def _own_form(item: KeyValue) -> bytes:

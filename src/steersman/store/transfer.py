@@ -16,12 +16,13 @@ from typing import TYPE_CHECKING
 
 from steersman.store.backup import Backup, BackupError, BackupWriter
 from steersman.store.interface import KeyValue, StoreError
-from steersman.store.sqlite.copying import Snapshot, Target
-from steersman.store.urls import BadStoreURL, Credentials, etcd_settings, sqlite_path
+from steersman.store.sqlite.copying import Snapshot, Target, shrink
+from steersman.store.urls import BadStoreURL, Credentials, etcd_settings, open_store, sqlite_path
 
 if TYPE_CHECKING:
     from steersman.store.etcd.copying import EtcdTarget
 
+FIRST, END = b"/registry/", b"/registry0"
 SQLITE_BUMP = 1_000_000
 ETCD_BUMP = 10_000
 """How far a restored store begins above the backup's revision: clients may have seen what was written after it.
@@ -109,6 +110,16 @@ async def move(
             return await restore(path, target, credentials, force=force, bump=1, translate=translate)
 
 
+def vacuum(url: str) -> tuple[int, int]:
+    """Give the free space of the SQLite store at `url` back to the disk; no server may run on it.
+
+    Returns its bytes before and after. Raises StoreError.
+    """
+    if url.startswith("etcd"):
+        raise BadStoreURL(f"only a SQLite store can be vacuumed: {url!r}; for an etcd there is etcdctl defrag")
+    return shrink(_path(url))
+
+
 async def _write(snapshot: _Snapshot, path: str | os.PathLike[str], *, force: bool) -> Copied:
     with BackupWriter(path, snapshot.revision, snapshot.root, force=force) as writer:
         async for item in snapshot.items:
@@ -127,6 +138,10 @@ async def _snapshot(url: str, credentials: Credentials, *, alone: bool) -> Async
             yield _Snapshot(found.revision, settings.root, found.items())
         finally:
             await found.close()
+    elif url.startswith("etcd-snapshot://"):
+        store = await open_store(url)
+        held = await store.range(FIRST, END)
+        yield _Snapshot(held.revision, "", _async(iter(held.items)))
     else:
         with Snapshot(_path(url), alone=alone) as snapshot:
             yield _Snapshot(snapshot.revision, "", _async(snapshot.items()))
