@@ -226,3 +226,27 @@ async def test_servers_that_begin_together_on_an_empty_etcd(
     ]
     assert listed[0] == listed[1] == listed[2] and listed[3] == listed[4] == listed[5]
     assert {"default", "kube-system", "kube-public", "kube-node-lease"} <= listed[0].keys()
+
+
+async def test_a_watch_and_a_list_go_on_at_a_server_that_began_later(
+    program: Path, tmp_path: Path, stack: AsyncExitStack, start: Start
+) -> None:
+    cluster = await stack.enter_async_context(etcd.etcd(program, tmp_path))
+    one = await start("one", cluster.url)
+    for name in ("a", "b", "c", "d"):
+        await one.request("POST", MAPS, config_map(name))
+    page = (await one.request("GET", f"{MAPS}?limit=2")).body
+    await one.request("DELETE", f"{MAPS}/d")
+    for number in range(20):
+        await one.request("PATCH", f"{MAPS}/a", {"data": {"n": str(number)}}, headers=MERGE)
+    other = await start("other", cluster.url)
+    rest = (await other.request("GET", f"{MAPS}?limit=9&continue={page['metadata']['continue']}")).body
+    names = [item["metadata"]["name"] for item in (*page["items"], *rest["items"])]
+    assert names == ["a", "b", "c", "d", "kube-root-ca.crt"][: len(names)] and len(names) >= 4
+    assert rest["metadata"]["resourceVersion"] == page["metadata"]["resourceVersion"]
+    events: list[dict[str, Any]] = []
+    since = f"watch=1&timeoutSeconds=1&resourceVersion={page['metadata']['resourceVersion']}"
+    await watched(other, f"{MAPS}?{since}", events, asyncio.Event())
+    seen = [(event["type"], event["object"]["metadata"]["name"]) for event in events]
+    mine = [each for each in seen if each[1] in "abcd"]
+    assert mine == [("DELETED", "d"), *[("MODIFIED", "a")] * 20]
