@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import subprocess
 from collections.abc import AsyncIterator, Awaitable, Callable
-from contextlib import AsyncExitStack
+from contextlib import AsyncExitStack, suppress
 from pathlib import Path
 
 import pytest
@@ -129,6 +129,36 @@ async def test_members_take_over_from_each_other(newest: Path, tmp_path: Path, s
     assert set(written) <= set(recorder.revisions), "every acknowledged write has been told of"
     held = {item.key: item.mod_revision for item in (await store.range(*ALL)).items}
     assert held == {event.key: event.revision for event in recorder.events}
+
+
+async def test_history_is_told_once_there_is_a_leader_again(
+    newest: Path, tmp_path: Path, stack: AsyncExitStack, caplog: pytest.LogCaptureFixture
+) -> None:
+    """A member without a leader ends a watch as soon as it is asked for one."""
+    cluster = await stack.enter_async_context(etcd.etcd(newest, tmp_path, members=3))
+    whole = await opened(stack, cluster.url)
+    for number in range(5):
+        await put(whole, b"a", b"%d" % number)
+    first, *others = cluster.members
+    stores: list[EtcdStore] = []
+
+    async def opens() -> bool:
+        with suppress(StoreUnavailable):
+            stores.append(await opened(stack, f"etcd://{first.address}"))
+        return bool(stores)
+
+    await eventually(opens)
+    [store] = stores
+    for member in others:
+        await member.kill()
+    await eventually(lambda: _is(store.trouble() is not None))
+    recorder = Recorder()
+    caplog.set_level("INFO")
+    store.watch(*ALL, 2, recorder.deliver)
+    await eventually(lambda: _is("history is read from another member" in caplog.text))
+    for member in others:
+        await member.start()
+    assert [event.value for event in await recorder.until(5)] == [b"%d" % number for number in range(5)]
 
 
 async def _has(written: list[int], number: int) -> bool:

@@ -83,7 +83,7 @@ class WatchStream:
                 key=start, range_end=end, start_revision=revision, prev_kv=True, progress_notify=True, fragment=True
             )
             await call.write(pb.WatchRequest(create_request=create))
-        except (grpc.aio.AioRpcError, StoreUnavailable) as error:
+        except (grpc.aio.AioRpcError, asyncio.InvalidStateError) as error:
             stream.close()
             client.avoid(member)
             raise StreamBroken(str(error)) from None
@@ -127,7 +127,7 @@ class WatchStream:
         self._asking = True
         try:
             await self._call.write(pb.WatchRequest(progress_request=pb.WatchProgressRequest()))
-        except grpc.aio.AioRpcError:
+        except (grpc.aio.AioRpcError, asyncio.InvalidStateError):
             pass  # whoever reads is told
         finally:
             self._asking = False
