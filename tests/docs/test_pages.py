@@ -17,6 +17,7 @@ NOT_RUN = {
     "docs/eks.md": 7,
     "docs/how-to/envtest.md": 1,
     "docs/how-to/from-kopf.md": 1,
+    "docs/how-to/operate-the-store.md": 1,
     "docs/how-to/several-servers.md": 3,
     "docs/tutorial.md": 3,
 }
