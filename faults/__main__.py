@@ -8,12 +8,15 @@ import shutil
 import signal
 import sys
 import tempfile
+from dataclasses import replace
 from pathlib import Path
 
 from faults.campaign import Campaign, Load, Result
 from faults.cluster import Shape
 from faults.inject import CATALOG, ON_ETCD, ON_SQLITE
+from faults.namespaces import Namespaces
 from faults.plan import make_plan
+from faults.relays import Relays
 from faults.report import summary, write_history
 from steersman.net.loop import new_event_loop
 
@@ -28,6 +31,12 @@ def parser() -> argparse.ArgumentParser:
     parser.add_argument("--members", type=int, default=3, help="of etcd (default: 3)")
     parser.add_argument("--servers", type=int, default=2, help="on etcd (default: 2)")
     parser.add_argument("--etcd", default="etcd", metavar="PROGRAM", help="etcd's program (default: etcd)")
+    parser.add_argument(
+        "--network",
+        choices=("relays", "namespaces"),
+        default="relays",
+        help="in user space, or in network namespaces, as root (default: relays)",
+    )
     parser.add_argument("--competitors", type=int, default=8, metavar="N", help="clients that compete (default: 8)")
     parser.add_argument(
         "--history",
@@ -42,7 +51,9 @@ def parser() -> argparse.ArgumentParser:
 def main() -> int:
     arguments = parser().parse_args()
     on_etcd = arguments.store == "etcd"
+    network = Namespaces if arguments.network == "namespaces" else Relays
     shape = Shape(arguments.members, arguments.servers, etcd=arguments.etcd) if on_etcd else Shape()
+    shape = replace(shape, network=network)
     weights = ON_ETCD if on_etcd else ON_SQLITE
     if arguments.only:
         weights = dict.fromkeys(arguments.only, 1)

@@ -2,21 +2,24 @@
 
 from __future__ import annotations
 
-import asyncio
+import json
 import os
 import socket
 import sys
-from collections.abc import AsyncIterator, Sequence
+from collections.abc import AsyncIterator, Callable, Sequence
 from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import Any
 
 from faults.network import Network
 from faults.processes import EtcdMember, Knobs, Process, Server, Serving, compiled_shim
-from steersman.controlplane.kubeconfig import write_kubeconfig
+from faults.relays import Relays
+from steersman.controlplane.kubeconfig import kubeconfig
 
 TOKEN = "admintoken"
 CLIENTS = "clients"
+_PEER_PORT = 2380
 
 
 @dataclass(frozen=True)
@@ -28,6 +31,7 @@ class Shape:
     candidates: int = 2
     etcd: str = "etcd"
     server: Sequence[str] = (sys.executable, "-m", "steersman.cli")
+    network: Callable[[], Network] = Relays
 
     def __post_init__(self) -> None:
         if self.servers != 1 and not self.members:
@@ -72,7 +76,7 @@ class Cluster:
 async def running(shape: Shape, directory: Path) -> AsyncIterator[Cluster]:
     """Start all but the clients, wait until they are ready, and kill them in the end."""
     async with AsyncExitStack() as stack:
-        cluster = Cluster(shape, directory, await stack.enter_async_context(Network()))
+        cluster = Cluster(shape, directory, await stack.enter_async_context(shape.network()))
         stack.push_async_callback(_end, cluster)
         cluster.members = await _members(cluster)
         for member in cluster.members:
@@ -112,53 +116,55 @@ def _role(cluster: Cluster, kind: str, number: int, kubeconfig: Path, *more: str
 
 
 async def _server(cluster: Cluster, name: str, library: Path | None) -> Server:
-    directory = cluster.directory
+    directory, network = cluster.directory, cluster.network
+    place = await network.place(name)
     [port] = free_ports(1)
     store = f"sqlite:///{directory}/store.db"
     if cluster.members:
-        ports = [await cluster.network.relay(name, member.name, member.port) for member in cluster.members]
-        store = "etcd://" + ",".join(f"127.0.0.1:{port}" for port in ports)
+        store = "etcd://" + ",".join([await network.way(name, member.name, member.port) for member in cluster.members])
+    bind = "0.0.0.0" if place.prefix else place.host  # in a namespace there is nobody else
     argv = [
+        *place.prefix,
         *cluster.shape.server,
-        *("serve", "--store", store, "--secure-port", str(port)),
+        *("serve", "--store", store, "--bind-address", bind, "--secure-port", str(port)),
         *("--cert-dir", str(directory / "certs"), "--token-auth-file", str(directory / "tokens.csv")),
     ]
     knobs = None if library is None else Knobs(library, directory / f"{name}.knobs")
-    env = knobs.env if knobs else {}
-    return Server(name, argv, directory / f"{name}.log", env, port=port, knobs=knobs, serving=cluster.serving)
+    env = {**place.env, **(knobs.env if knobs else {})}
+    log = directory / f"{name}.log"
+    return Server(name, argv, log, env, host=place.host, port=port, knobs=knobs, serving=cluster.serving)
 
 
 async def _kubeconfig(cluster: Cluster, server: Server) -> Path:
-    port = await cluster.network.relay(CLIENTS, server.name, server.port)
+    """A file for clients of one server, whose certificate knows it as localhost, wherever it runs."""
+    way = await cluster.network.way(CLIENTS, server.name, server.port)
     path = cluster.directory / f"{server.name}.kubeconfig"
     ca = (cluster.directory / "certs" / "ca.crt").read_bytes()
-    write_kubeconfig(path, f"https://127.0.0.1:{port}", ca, TOKEN)
+    content: Any = kubeconfig(f"https://{way}", ca, TOKEN)
+    content["clusters"][0]["cluster"]["tls-server-name"] = "localhost"
+    path.write_text(json.dumps(content))
     return path
 
 
 async def _members(cluster: Cluster) -> list[EtcdMember]:
     number = cluster.shape.members
     ports = free_ports(2 * number)
-    clients, peers = ports[:number], ports[number:]
-    # Not loopback's, which Go's programs do not use a proxy for; nothing has to be there.
-    hosts = [f"198.18.0.{each + 1}" for each in range(number)]
-    targets = {host: (f"etcd{each}", peers[each]) for each, host in enumerate(hosts)}
-    initial = ",".join(f"etcd{each}=http://{host}:2380" for each, host in enumerate(hosts))
+    places = [await cluster.network.place(f"etcd{each}", ports[number + each]) for each in range(number)]
+    peers = [_PEER_PORT if place.prefix else ports[number + each] for each, place in enumerate(places)]
+    initial = ",".join(f"etcd{each}=http://{place.name}:{_PEER_PORT}" for each, place in enumerate(places))
     members = []
-    for each, host in enumerate(hosts):
-        name, data = f"etcd{each}", cluster.directory / f"etcd{each}"
-        socks = await cluster.network.socks(name, targets)
-        client = f"http://127.0.0.1:{clients[each]}"
+    for each, place in enumerate(places):
+        name, data, log = f"etcd{each}", cluster.directory / f"etcd{each}", cluster.directory / f"etcd{each}.log"
+        client, address = f"http://{place.host}:{ports[each]}", f"http://{place.name}:{_PEER_PORT}"
         argv = [
+            *place.prefix,
             *(cluster.shape.etcd, f"--name={name}", f"--data-dir={data}", f"--initial-cluster={initial}"),
             *(f"--listen-client-urls={client}", f"--advertise-client-urls={client}"),
-            f"--listen-peer-urls=http://127.0.0.1:{peers[each]}",
-            f"--initial-advertise-peer-urls=http://{host}:2380",
+            *(f"--listen-peer-urls=http://{place.host}:{peers[each]}", f"--initial-advertise-peer-urls={address}"),
             *("--heartbeat-interval=50", "--election-timeout=500", "--snapshot-count=2000"),
         ]
-        env = {"HTTP_PROXY": f"socks5://127.0.0.1:{socks}"}
-        log = cluster.directory / f"{name}.log"
-        members.append(EtcdMember(name, argv, log, env, port=clients[each], address=f"http://{host}:2380", data=data))
+        member = EtcdMember(name, argv, log, place.env, host=place.host, port=ports[each], address=address, data=data)
+        members.append(member)
     return members
 
 
@@ -172,10 +178,3 @@ def free_ports(number: int) -> list[int]:
     finally:
         for each in sockets:
             each.close()
-
-
-async def settled(cluster: Cluster) -> None:
-    """Wait until the cluster has recovered and stays so for a moment."""
-    await cluster.recover()
-    await asyncio.sleep(0.5)
-    await cluster.recover()

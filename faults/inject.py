@@ -59,7 +59,7 @@ async def _paused(process: Process) -> AsyncIterator[None]:
 async def _disturbed(cluster: Cluster, one: str, other: str, chance: Random) -> AsyncIterator[None]:
     """Cut off, silent in both directions or in one, or slow."""
     network = cluster.network
-    how = chance.choice(("cut", "hold", "hold there", "hold back", "delay"))
+    how = chance.choice(("cut", "hold", "hold there", "hold back", *(("delay",) if network.delays else ())))
     if how == "cut":
         network.cut(one, other)
     elif how == "delay":
@@ -327,7 +327,7 @@ async def replace_member(cluster: Cluster, chance: Random) -> AsyncIterator[None
     except _NO_ANSWER as error:
         raise Skipped(f"{helper.name}: {error}") from None
     with suppress(*_NO_ANSWER):
-        await helper.ask("member/remove", {"ID": old}, 10)
+        await helper.ask("cluster/member/remove", {"ID": old}, 10)
     await member.kill()
     try:
         yield
@@ -336,7 +336,7 @@ async def replace_member(cluster: Cluster, chance: Random) -> AsyncIterator[None
 
 
 async def _id_of(member: EtcdMember, helper: EtcdMember) -> str | None:
-    found = (await helper.ask("member/list", {}))["members"]
+    found = (await helper.ask("cluster/member/list", {}))["members"]
     return next((each["ID"] for each in found if member.address in each["peerURLs"]), None)
 
 
@@ -345,9 +345,9 @@ async def _add_again(member: EtcdMember, helper: EtcdMember, old: str | None) ->
         with suppress(*_NO_ANSWER):
             now = await _id_of(member, helper)
             if now is None:
-                await helper.ask("member/add", {"peerURLs": [member.address]}, 10)
+                await helper.ask("cluster/member/add", {"peerURLs": [member.address]}, 10)
             elif now == old:
-                await helper.ask("member/remove", {"ID": old}, 10)
+                await helper.ask("cluster/member/remove", {"ID": old}, 10)
             else:
                 break
         await helper.revive()

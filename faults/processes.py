@@ -96,6 +96,7 @@ class Serving:
 class Server(Process):
     """`steersman serve` on a port of its own."""
 
+    host: str = "127.0.0.1"
     port: int = 0
     knobs: Knobs | None = None
     serving: Serving = field(default_factory=Serving)
@@ -109,7 +110,7 @@ class Server(Process):
         timeout = aiohttp.ClientTimeout(total=5)
         async with aiohttp.ClientSession(timeout=timeout) as session:
             try:
-                async with session.get(f"https://127.0.0.1:{self.port}{path}", ssl=False) as answer:
+                async with session.get(f"https://{self.host}:{self.port}{path}", ssl=False) as answer:
                     return answer.status == 200
             except (aiohttp.ClientError, TimeoutError):
                 return False
@@ -134,6 +135,7 @@ class Server(Process):
 class EtcdMember(Process):
     """A member of etcd; `address` is that of its peers' port as the other members know it."""
 
+    host: str = "127.0.0.1"
     port: int = 0
     address: str = ""
     data: Path = field(default_factory=Path)
@@ -141,7 +143,7 @@ class EtcdMember(Process):
     async def ask(self, path: str, body: Mapping[str, Any], seconds: float = 5.0) -> dict[str, Any]:
         """One call of etcd's API, as JSON. Raises RuntimeError, which says what was answered, or aiohttp's errors."""
         timeout = aiohttp.ClientTimeout(total=seconds)
-        url = f"http://127.0.0.1:{self.port}/v3/{path}"
+        url = f"http://{self.host}:{self.port}/v3/{path}"
         async with aiohttp.ClientSession(timeout=timeout) as session, session.post(url, json=body) as answer:
             content: dict[str, Any] = await answer.json(content_type=None)
             if answer.status != 200:

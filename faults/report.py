@@ -34,7 +34,7 @@ def summary(result: Result) -> str:
         f"{history.counts['watches begun anew after 410']} times anew after 410",
         f"leaders          {len(terms)} terms, {len(history.claims)} claims",
         f"faults           {sum(result.struck.values())}: {_listed(result.struck)}",
-        f"could not strike {len(result.skipped)}",
+        f"could not strike {len(result.skipped)}{''.join(f'; {reason[:100]}' for reason in result.skipped[:5])}",
         f"restarts         {result.restarts}",
         f"longest silence  {max(gaps, default=0.0):.1f} s without any answer of success",
         f"also             {_listed(history.counts)}",
