@@ -60,6 +60,22 @@ async def test_pages_are_of_one_moment_whatever_happens_meanwhile(apiserver: Run
     assert len(versions) == 1
 
 
+async def test_pages_are_of_one_moment_when_a_server_starts_meanwhile(certificates, tmp_path) -> None:
+    """What was deleted in between left nothing that the new server would load."""
+    store = f"sqlite:///{tmp_path}/store.db"
+    async with running(certificates, tmp_path, store) as server:
+        path = await server.define()
+        for number in range(3):
+            await server.request("POST", path, widget(f"w{number}"))
+        page = (await server.request("GET", f"{path}?limit=1")).body
+        await server.request("DELETE", f"{path}/w2")
+    async with running(certificates, tmp_path, store) as server:
+        query = {"limit": "5", "continue": page["metadata"]["continue"]}
+        rest = (await server.request("GET", path, params=query)).body
+    assert [item["metadata"]["name"] for item in rest["items"]] == ["w1", "w2"]
+    assert rest["metadata"]["resourceVersion"] == page["metadata"]["resourceVersion"]
+
+
 async def test_a_page_of_forgotten_history_is_410_with_a_way_on(apiserver: RunningServer) -> None:
     path = await apiserver.define()
     for number in range(4):

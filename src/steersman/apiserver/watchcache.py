@@ -109,7 +109,8 @@ class ResourceCache:
     """All objects of one resource, ordered by key (`NAMESPACE/NAME` or `NAME`), and their recent changes.
 
     Changes after `floor` are in memory; older ones, back to the resource's `birth`, may still be in the store.
-    `revision` is that of the resource's last change. `listed` remembers encoded lists until the next change.
+    Nothing has changed after `revision`: it is that of the last change, or of the snapshot that the cache began with,
+    which does not show what was deleted before. `listed` remembers encoded lists until the next change.
     """
 
     def __init__(self, prefix: bytes, floor: int, birth: int) -> None:
@@ -122,7 +123,7 @@ class ResourceCache:
         self.listed: dict[object, bytes] = {}
         self.floor = floor
         self.birth = birth
-        self.revision = birth
+        self.revision = floor
         self.watchers: list[Callable[[Change], None]] = []
 
     def entry(self, key: bytes, value: bytes, revision: int, create_revision: int) -> Entry:
@@ -132,7 +133,6 @@ class ResourceCache:
         entry = self.entry(item.key, item.value, item.mod_revision, item.create_revision)
         self.entries[entry.key] = entry
         self.keys.append(entry.key)
-        self.revision = max(self.revision, item.mod_revision)
 
     def change(self, event: StoreEvent, state: dict[bytes, Entry]) -> Change | None:
         """One event of the store as a change of a state, which is brought up to date; None for what was not there."""
