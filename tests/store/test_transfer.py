@@ -13,6 +13,9 @@ import pytest
 
 from steersman.store.backup import Backup, BackupError
 from steersman.store.conformance import Recorder, put
+from steersman.store.etcd import messages as pb
+from steersman.store.etcd import parse_url
+from steersman.store.etcd.client import RANGE, EtcdClient
 from steersman.store.history import History
 from steersman.store.interface import Compacted, KeyValue, Store, StoreError, StoreUnavailable
 from steersman.store.sqlite import SQLiteStore
@@ -299,6 +302,51 @@ async def test_an_etcd_that_is_only_half_restored_is_not_served(places: Places, 
     store = await open_store(url)
     assert plain((await store.range(*ALL)).items) == [(b"/registry/a", b"1"), (b"/registry/large", b"small")]
     await store.close()
+
+
+async def test_a_restore_into_an_etcd_that_is_in_use_is_noticed(places: Places, tmp_path: Path) -> None:
+    url, file = places.url("etcd"), tmp_path / "backup"
+    store = await open_store(f"sqlite:///{tmp_path}/store.db")
+    await asyncio.gather(*(store.swap(b"/registry/%d" % number, 0, b"x") for number in range(50)))
+    await back_up(f"sqlite:///{tmp_path}/store.db", file)
+    await store.close()
+    other = await open_store(url)
+    written = asyncio.Event()
+
+    async def write() -> None:
+        number = 0
+        while True:
+            number += 1
+            await other.swap(b"/registry/other%d" % number, 0, b"y")
+            written.set()
+
+    writer = asyncio.create_task(write())
+    await written.wait()
+    with pytest.raises(StoreUnavailable, match="something else has written into this etcd meanwhile"):
+        await restore(file, url, force=True, bump=500)
+    writer.cancel()
+    await asyncio.gather(writer, return_exceptions=True)
+    await other.close()
+    with pytest.raises(StoreUnavailable, match="was not finished"):
+        await open_store(url)
+
+
+async def test_events_that_are_restored_into_etcd_go_by_themselves(places: Places, tmp_path: Path) -> None:
+    url, file = places.url("etcd"), tmp_path / "backup"
+    store = await open_store(f"sqlite:///{tmp_path}/store.db")
+    for key in (b"/registry/events/default/a", b"/registry/things/a", b"/registry/masterleases/10.0.0.1"):
+        await put(store, key, b"x")
+    await back_up(f"sqlite:///{tmp_path}/store.db", file)
+    await store.close()
+    await restore(file, url, bump=1)
+    client = EtcdClient(parse_url(url))
+    found = await client.call(RANGE, pb.RangeRequest(key=b"/place1/registry/", range_end=b"/place1/registry0"))
+    leased = {each.key: bool(each.lease) for each in found.message.kvs}
+    assert leased[b"/place1/registry/events/default/a"] and not leased[b"/place1/registry/things/a"]
+    await client.close()
+    await back_up(url, file, force=True)
+    with Backup(file) as backup:
+        assert sorted(item.key for item in backup.items()) == [b"/registry/events/default/a", b"/registry/things/a"]
 
 
 async def test_values_that_only_their_key_decrypts_stay_below_their_root(places: Places, tmp_path: Path) -> None:

@@ -140,8 +140,11 @@ async def _snapshot(url: str, credentials: Credentials, *, alone: bool) -> Async
             await found.close()
     elif url.startswith("etcd-snapshot://"):
         store = await open_store(url)
+        from steersman.store.etcd.copying import NOT_STATE
+
         held = await store.range(FIRST, END)
-        yield _Snapshot(held.revision, "", _async(iter(held.items)))
+        items = (item for item in held.items if not item.key.startswith(NOT_STATE))
+        yield _Snapshot(held.revision, "", _async(items))
     else:
         with Snapshot(_path(url), alone=alone) as snapshot:
             yield _Snapshot(snapshot.revision, "", _async(snapshot.items()))

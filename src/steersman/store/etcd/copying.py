@@ -13,13 +13,16 @@ from steersman.store.etcd import messages as pb
 from steersman.store.etcd.client import COMPACT, RANGE, TXN, EtcdClient, RevisionCompacted
 from steersman.store.etcd.feed import mark
 from steersman.store.etcd.keyspace import Keyspace
+from steersman.store.etcd.leases import Leases
 from steersman.store.etcd.settings import EtcdSettings
 from steersman.store.interface import KeyValue, StoreUnavailable
 
 FIRST, END = b"/registry/", b"/registry0"
 UNFINISHED = b"/steersman.dev/restoring"
 """Is there while an etcd is filled: what it holds is not whole."""
-_NOT_STATE = (b"/registry/masterleases/", b"/registry/peerserverleases/")
+_EVENTS, _EVENTS_LAST = b"/registry/events/", 3600.0
+"""Events last this long, in seconds, from when they are restored: upstream's `--event-ttl`."""
+NOT_STATE = (b"/registry/masterleases/", b"/registry/peerserverleases/")
 """Which kube-apiservers are alive: true only there, and only for seconds."""
 _PAGE = 500
 _OPERATIONS = 100
@@ -61,7 +64,7 @@ class EtcdSnapshot:
                 text = f"etcd has compacted revision {self.revision} while it was read; try again"
                 raise StoreUnavailable(text) from None
             for item in map(self._space.item, page.kvs):
-                if not item.key.startswith(_NOT_STATE):
+                if not item.key.startswith(NOT_STATE):
                     yield item
             if not page.more:
                 return
@@ -78,6 +81,8 @@ class EtcdTarget:
         """For `open`. `exists` is whether something is there."""
         self._client = client
         self._space = Keyspace(client.settings.root.encode())
+        self._leases = Leases(client)
+        self._leases.expire(_EVENTS, _EVENTS_LAST)
         self.revision = revision
         self.exists = exists
 
@@ -104,8 +109,11 @@ class EtcdTarget:
         clear = pb.RequestOp(request_delete_range=pb.DeleteRangeRequest(key=first, range_end=end))
         self.revision = await self._write([unfinished, clear])
         await self._pass(after)
-        for batch in self._batches(items):
+        count = 0
+        async for batch in self._batches(items):
+            count += len(batch)
             await self._write(batch)
+        await self._check_alone(count)
         done = pb.RequestOp(request_delete_range=pb.DeleteRangeRequest(key=self._space.inner(UNFINISHED)))
         self.revision = await self._write([done])
         await self._client.call(COMPACT, pb.CompactionRequest(revision=self.revision))
@@ -130,7 +138,17 @@ class EtcdTarget:
         except ExceptionGroup as failed:
             raise failed.exceptions[0] from None
 
-    def _batches(self, items: Iterable[KeyValue]) -> Iterable[list[Any]]:
+    async def _check_alone(self, count: int) -> None:
+        """Raises StoreUnavailable where there is more, or less, than was written."""
+        first, end = self._space.bounds(FIRST, END)
+        found = await self._client.call(RANGE, pb.RangeRequest(key=first, range_end=end, count_only=True))
+        if found.message.count != count:
+            text = (
+                "something else has written into this etcd meanwhile; stop all servers on it, then restore with --force"
+            )
+            raise StoreUnavailable(text)
+
+    async def _batches(self, items: Iterable[KeyValue]) -> AsyncIterator[list[Any]]:
         batch: list[Any] = []
         size = 0
         for item in items:
@@ -138,7 +156,8 @@ class EtcdTarget:
             if batch and (len(batch) == _OPERATIONS or size + length > _BATCH_BYTES):
                 yield batch
                 batch, size = [], 0
-            put = pb.PutRequest(key=self._space.inner(item.key), value=item.value)
+            lease = await self._leases.of(item.key)
+            put = pb.PutRequest(key=self._space.inner(item.key), value=item.value, lease=lease)
             batch.append(pb.RequestOp(request_put=put))
             size += length
         if batch:
