@@ -7,7 +7,6 @@ Source: apimachinery `pkg/runtime/serializer/{json/json.go,protobuf/protobuf.go}
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable, Iterable, Sequence
 
 import orjson
 
@@ -19,7 +18,7 @@ from steersman.apimachinery.codec import protobuf
 from steersman.apimachinery.errors import ApiError
 from steersman.apimachinery.gvk import split_api_version
 from steersman.apiserver.strategy import Object
-from steersman.store.interface import CompareFailed, KeyValue, Range, Store, StoreError, StoreEvent, Watch
+from steersman.apiserver.wrapped_stores import TransformedStore
 
 log = logging.getLogger("steersman.apiserver.store")
 _OWN_START = b'{"apiVersion":"'
@@ -70,80 +69,16 @@ def _kind(obj: Object) -> BuiltinKind | None:
         return None
 
 
-class TranslatedStore:
-    """A store through which every value looks as if it had been written here. What cannot be read is not there."""
+class TranslatedStore(TransformedStore):
+    """A store through which every value looks as if it had been written here."""
 
-    def __init__(self, store: Store) -> None:
-        self._store = store
-        self.shared = store.shared
-        self.read_only = store.read_only
-        self.settle = store.settle
-        self.expire = store.expire
-        self.trouble = store.trouble
-        self.figures = store.figures
-        self.compact = store.compact
-        self.close = store.close
-
-    @property
-    def revision(self) -> int:
-        return self._store.revision
-
-    @property
-    def compacted(self) -> int:
-        return self._store.compacted
-
-    async def get(self, key: bytes) -> KeyValue | None:
-        return _item(await self._store.get(key))
-
-    async def range(self, start: bytes, end: bytes, *, limit: int = 0, revision: int = 0) -> Range:
-        found = await self._store.range(start, end, limit=limit, revision=revision)
-        items = [item for item in map(_item, found.items) if item is not None]
-        return Range(items, found.revision, found.more, found.count)
-
-    async def swap(self, key: bytes, expected: int, value: bytes | None) -> int:
+    def _read(self, key: bytes, value: bytes, revision: int) -> bytes | None:
         try:
-            return await self._store.swap(key, expected, value)
-        except CompareFailed as error:
-            raise CompareFailed(key, _item(error.current)) from None
-
-    def watch(
-        self,
-        start: bytes,
-        end: bytes,
-        revision: int,
-        deliver: Callable[[Sequence[StoreEvent]], None],
-        ended: Callable[[StoreError], None] | None = None,
-    ) -> Watch:
-        return self._store.watch(start, end, revision, lambda events: deliver(list(_events(events))), ended)
-
-
-def _item(item: KeyValue | None) -> KeyValue | None:
-    if item is None:
-        return None
-    try:
-        value = canonical(item.value)
-    except UnreadableValue as error:
-        _complain(item.key, item.mod_revision, error)
-        return None
-    return item if value is item.value else KeyValue(item.key, value, item.create_revision, item.mod_revision)
-
-
-def _events(events: Iterable[StoreEvent]) -> Iterable[StoreEvent]:
-    for event in events:
-        try:
-            value = canonical(event.value) if event.value is not None else None
+            return canonical(value)
         except UnreadableValue as error:
-            _complain(event.key, event.revision, error)
-            value = None
-        if value is event.value:
-            yield event
-        else:
-            yield StoreEvent(event.key, value, event.revision, event.create_revision, event.previous_revision)
-
-
-def _complain(key: bytes, revision: int, error: UnreadableValue) -> None:
-    log.log(
-        logging.DEBUG if error.unknown else logging.WARNING,
-        "what is stored cannot be read, and is left out",
-        extra={"key": key.decode(errors="replace"), "revision": revision, "error": str(error)},
-    )
+            log.log(
+                logging.DEBUG if error.unknown else logging.WARNING,
+                "what is stored cannot be read, and is left out",
+                extra={"key": key.decode(errors="replace"), "revision": revision, "error": str(error)},
+            )
+            return None

@@ -10,34 +10,21 @@ import time
 
 from steersman.apiserver.metrics import Metrics
 from steersman.apiserver.storage_keys import resource_of
+from steersman.apiserver.wrapped_stores import WrappedStore
 from steersman.store.interface import CompareFailed, KeyValue, Range, Store, StoreError
 
 
-class MeasuredStore:
+class MeasuredStore(WrappedStore):
     """The same store. A swap that is refused since something else is there has not failed."""
 
     def __init__(self, store: Store, metrics: Metrics) -> None:
-        self._store = store
+        super().__init__(store)
         self._metrics = metrics
-        self.shared = store.shared
-        self.read_only = store.read_only
-        self.settle = store.settle
-        self.trouble = store.trouble
-        self.figures = store.figures
-        self.watch = store.watch
-        self.compact = store.compact
-        self.close = store.close
-        self.expire = store.expire
+        self.get = self._get
+        self.range = self._range
+        self.swap = self._swap
 
-    @property
-    def revision(self) -> int:
-        return self._store.revision
-
-    @property
-    def compacted(self) -> int:
-        return self._store.compacted
-
-    async def get(self, key: bytes) -> KeyValue | None:
+    async def _get(self, key: bytes) -> KeyValue | None:
         started = time.perf_counter()
         failed = True
         try:
@@ -47,7 +34,7 @@ class MeasuredStore:
         finally:
             self._record("get", key, started, failed)
 
-    async def range(self, start: bytes, end: bytes, *, limit: int = 0, revision: int = 0) -> Range:
+    async def _range(self, start: bytes, end: bytes, *, limit: int = 0, revision: int = 0) -> Range:
         started = time.perf_counter()
         failed = True
         try:
@@ -57,7 +44,7 @@ class MeasuredStore:
         finally:
             self._record("list", start, started, failed)
 
-    async def swap(self, key: bytes, expected: int, value: bytes | None) -> int:
+    async def _swap(self, key: bytes, expected: int, value: bytes | None) -> int:
         started = time.perf_counter()
         failed = True
         try:
