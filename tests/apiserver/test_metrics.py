@@ -113,8 +113,8 @@ def test_gauges_follow_and_sources_are_asked_at_each_scrape() -> None:
 
 def test_store_and_watch_events() -> None:
     metrics = Metrics()
-    metrics.record_store("create", "g", "widgets", 0.001)
-    metrics.record_store("create", "g", "widgets", 0.001, failed=True)
+    metrics.record_store(("create", "g", "widgets"), 0.001)
+    metrics.record_store(("create", "g", "widgets"), 0.001, failed=True)
     store = {"operation": "create", "group": "g", "resource": "widgets"}
     assert value(metrics, "etcd_requests", "_total", **store) == 2
     assert value(metrics, "etcd_request_errors", "_total", **store) == 1

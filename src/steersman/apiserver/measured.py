@@ -58,7 +58,8 @@ class MeasuredStore(WrappedStore):
             self._record("delete" if value is None else "update" if expected else "create", key, started, failed)
 
     def _record(self, operation: str, key: bytes, started: float, failed: bool) -> None:
-        self._metrics.record_store(operation, *resource_of(key), time.perf_counter() - started, failed)
+        seconds = time.perf_counter() - started
+        self._metrics.record_store((operation, *resource_of(key)), seconds, failed)
 
 
 async def tell_size(store: Store, metrics: Metrics) -> None:

@@ -142,6 +142,7 @@ class Metrics:
         self._add_storage()
         self._add_watches()
         self._request_series: dict[RequestLabels, _RequestSeries] = {}
+        self._store_series: dict[tuple[str, str, str], tuple[list[float], list[float]]] = {}
 
     def _add_access(self) -> None:
         self.authentications = Counter(
@@ -267,11 +268,14 @@ class Metrics:
         if series.sizes is not None:
             self.response_sizes.observe_in(series.sizes, size)
 
-    def record_store(self, operation: str, group: str, resource: str, seconds: float, failed: bool = False) -> None:
-        """Counts an operation on the store: get, list, create, update or delete."""
-        labels = (operation, group, resource)
-        self.store_requests.cell(labels)[0] += 1
-        self.store_duration.observe(seconds, labels)
+    def record_store(self, labels: tuple[str, str, str], seconds: float, failed: bool = False) -> None:
+        """Counts an operation on the store, by its name (get, list, create, update or delete), group and resource."""
+        series = self._store_series.get(labels)
+        if series is None:
+            series = self.store_requests.cell(labels), self.store_duration.series(labels)
+            self._store_series[labels] = series
+        series[0][0] += 1
+        self.store_duration.observe_in(series[1], seconds)
         if failed:
             self.store_errors.cell(labels)[0] += 1
 

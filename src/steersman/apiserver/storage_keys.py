@@ -14,8 +14,8 @@ GroupResource = tuple[str, str]
 
 def resource_of(key: bytes) -> GroupResource:
     """The group and resource of a key under `/registry/`."""
-    _, _, first, second, *_ = *key.split(b"/", 4), b"", b"", b""
-    return _resource(first, second)
+    parts = key.split(b"/", 4)
+    return _resource(parts[2], parts[3]) if len(parts) > 3 else _resource(parts[-1], b"")
 
 
 @lru_cache(4096)
