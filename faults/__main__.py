@@ -60,7 +60,7 @@ def main() -> int:
     plan = make_plan(arguments.seed, arguments.faults, weights, arguments.longest)
     with tempfile.TemporaryDirectory(prefix="faults-") as directory:
         load = Load(arguments.competitors)
-        campaign = Campaign(shape, plan, arguments.seed, Path(directory), load, _say)
+        campaign = Campaign(shape, plan, arguments.seed, Path(directory), load, say=_say)
         with asyncio.Runner(loop_factory=new_event_loop) as runner:
             try:
                 result = runner.run(_run(campaign))

@@ -51,13 +51,14 @@ class Result:
 
 @dataclass
 class Campaign:
-    """One run. `say` is told how far it is."""
+    """One run. `say` is told how far it is; `patience` is how long, in seconds, what must come to be may take."""
 
     shape: Shape
     plan: Sequence[Step]
     seed: int
     directory: Path
     load: Load = field(default_factory=Load)
+    patience: float = PATIENCE
     say: Callable[[str], None] = lambda text: None
     history: History = field(default_factory=History)
     struck: dict[str, int] = field(default_factory=dict)
@@ -72,6 +73,7 @@ class Campaign:
             self._admin = await self._connection("admin")
             await self._prepare()
             await start_roles(cluster)
+            await self._until_led()
             watchers, watching = await self._watch()
             writing = [asyncio.create_task(work) for work in await self._writers()]
             try:
@@ -118,6 +120,12 @@ class Campaign:
                     answer = await self._admin.ask(method, path, None, body, form)
                     if answer.status in (200, 201) or answer.reason == "AlreadyExists":
                         return
+                await asyncio.sleep(0.05)
+
+    async def _until_led(self) -> None:
+        """Raises TimeoutError."""
+        async with asyncio.timeout(PATIENCE):
+            while not self._cluster.claims.exists():  # noqa: ASYNC110 -- another process's file
                 await asyncio.sleep(0.05)
 
     async def _watch(self) -> tuple[list[Watcher], list[asyncio.Task[None]]]:
@@ -200,13 +208,17 @@ class Campaign:
         self.say("all faults are over")
         self._writing.set()
         try:
-            async with asyncio.timeout(PATIENCE):
+            async with asyncio.timeout(self.patience):
                 await asyncio.gather(*writing)
         except TimeoutError:
             self._complain("requests come to an end", "a client still waits for an answer")
         reader = Client("reader", self._admin, self.history, self._chance("reader"))
         for plural in ("configmaps", "registers"):
-            await self._read_finally(reader, plural)
+            try:
+                async with asyncio.timeout(self.patience):
+                    await self._read_finally(reader, plural)
+            except TimeoutError:
+                self._complain("requests come to an end", f"{plural} can be read and written no more")
         await self._until_told(watchers)
         await self._until_converged()
 
@@ -232,7 +244,7 @@ class Campaign:
             for operation in self.history.operations
             if "/last-" in operation.key and operation.version
         }
-        end = now() + PATIENCE
+        end = now() + self.patience
         for watcher in watchers:
             colors = ("red", "blue") if watcher.color is None else (watcher.color,)
             wanted = max(last.get((watcher.plural, color), 0) for color in colors)
@@ -244,7 +256,7 @@ class Campaign:
                 await asyncio.sleep(0.02)
 
     async def _until_converged(self) -> None:
-        end = now() + PATIENCE
+        end = now() + self.patience
         while (wrong := await self._not_converged()) is not None:
             if now() > end:
                 self._complain("operators converge", wrong)
