@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import base64
 import json
 import random
 from collections.abc import Awaitable, Callable
@@ -12,14 +13,19 @@ from typing import Any
 import aiohttp
 import pytest
 
+from steersman.apiserver.encryption.configuration import read_configuration
+from steersman.apiserver.encryption.store import EncryptedStore
 from steersman.client.client import Client
 from steersman.client.resources import Resource
 from steersman.client.watch import WatchEvent
+from steersman.store.memory import MemoryStore
 from steersman.store.sqlite import SQLiteStore
+from steersman.store.urls import open_store
 
 from .. import etcd
 from ..server_process import ServerProcess, command
 
+ROOT = Path(__file__).parents[1]
 CONFIG_MAP = Resource("v1", "ConfigMap", "configmaps", True)
 PATH = "/api/v1/namespaces/default/configmaps"
 
@@ -155,6 +161,34 @@ async def test_a_server_and_its_clients_move_to_etcd_and_back(etcd_program: Path
             return f"sqlite:///{tmp_path}/back.db"
 
         await across(server, back)
+
+
+async def test_what_kube_apiserver_wrote_is_moved_in_our_form(etcd_program: Path, tmp_path: Path) -> None:
+    """Protobuf, and JSON as Go writes it; what is no object stays as it is."""
+    recorded = ROOT / "apiserver" / "encryption"
+    ciphers = read_configuration((recorded / "configuration.yaml").read_bytes())
+    stored = json.loads((recorded / "recorded.json").read_text())["values"]
+    raw = MemoryStore()
+    decrypted = EncryptedStore(raw, ciphers, "/deep")
+    async with etcd.etcd(etcd_program, tmp_path) as cluster:
+        store = await open_store(cluster.url)
+        for key, value in stored.items():
+            await raw.swap(key.encode(), 0, base64.b64decode(value))
+            plain = await decrypted.get(key.encode())
+            assert plain is not None
+            await store.swap(plain.key, 0, plain.value)
+        await store.swap(b"/registry/ranges/serviceips", 0, b"\x00\x01")
+        await store.close()
+        status, _, err = await steersman("move", cluster.url, f"sqlite:///{tmp_path}/store.db")
+        assert (status, err) == (0, "")
+    moved = await SQLiteStore.open(tmp_path / "store.db")
+    found = {item.key.decode(): item.value for item in (await moved.range(b"/registry/", b"/registry0")).items}
+    await moved.close()
+    assert found.pop("/registry/ranges/serviceips") == b"\x00\x01"
+    assert set(found) == set(stored)
+    for key, value in found.items():
+        assert value.startswith(b'{"apiVersion":"') and not value.endswith(b"\n")
+        assert key.endswith(f"/{json.loads(value)['metadata']['name']}")
 
 
 @pytest.mark.slow
