@@ -12,8 +12,8 @@ from dataclasses import replace
 from pathlib import Path
 
 from faults.campaign import Campaign, Load, Result
+from faults.catalog import CATALOG, ON_ETCD, ON_SQLITE
 from faults.cluster import Shape
-from faults.inject import CATALOG, ON_ETCD, ON_SQLITE
 from faults.namespaces import Namespaces
 from faults.plan import make_plan
 from faults.relays import Relays

@@ -11,10 +11,10 @@ from pathlib import Path
 from random import Random
 from typing import Any
 
+from faults.catalog import CATALOG, Skipped
 from faults.checks import check, read_claims
 from faults.cluster import Shape, running, start_roles
 from faults.history import History, Violation
-from faults.inject import CATALOG, Skipped
 from faults.plan import Step
 from faults.processes import PATIENCE
 from faults.requests import GROUP, KINDS, NAMESPACE, PATHS, Connection, now

@@ -9,8 +9,8 @@ from typing import Any
 
 import pytest
 from faults.campaign import Campaign, Load, Result
+from faults.catalog import CATALOG, ON_ETCD, ON_SQLITE
 from faults.cluster import Shape
-from faults.inject import CATALOG, ON_ETCD, ON_SQLITE
 from faults.plan import Step, make_plan
 from faults.report import summary, write_history
 
