@@ -215,6 +215,11 @@ class Metrics:
             "apiserver_storage_size_bytes", "Bytes that the store takes on disk.", ("storage_cluster_id",)
         )
 
+        self.transformations = Counter(
+            "apiserver_storage_transformation_operations_total",
+            "Values encrypted and decrypted, by resource, direction (to_storage, from_storage), provider and status.",
+            ("resource", "transformation_type", "transformer_prefix", "status"),
+        )
         self.store_used = Gauge("steersman_store_used_bytes", "Bytes of the store that hold something.")
         self.store_log = Gauge("steersman_store_log_bytes", "Bytes of the database's write-ahead log.")
         self.store_quota = Gauge("steersman_store_quota_bytes", "Bytes that the store may hold; 0: any number.")

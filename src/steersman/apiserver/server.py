@@ -248,11 +248,11 @@ class APIServer:
 async def _compose(store: Store, config: ServerConfig) -> Core:
     metrics = Metrics()
     store = MeasuredStore(store, metrics)
-    store, encrypted = _readable(store, config.encryption)
+    store, encrypted = _readable(store, config.encryption, metrics)
     store.expire(_EVENTS, config.event_ttl)
     snapshot = await store.range(FIRST, END)
     if encrypted is None and any(item.value.startswith(ENCRYPTED) for item in snapshot.items):
-        store, encrypted = _readable(store, Encryption({}))
+        store, encrypted = _readable(store, Encryption({}), metrics)
         snapshot = await store.range(FIRST, END)
     cache = WatchCache()
     cache.load(snapshot.items, snapshot.revision)
@@ -295,7 +295,7 @@ async def _compose(store: Store, config: ServerConfig) -> Core:
     return core
 
 
-def _readable(store: Store, encryption: Encryption | None) -> tuple[Store, EncryptedStore | None]:
+def _readable(store: Store, encryption: Encryption | None, metrics: Metrics) -> tuple[Store, EncryptedStore | None]:
     """A store as its values were before they were encrypted, and as if all had been written here."""
     encrypted = None
     others = store.shared or store.read_only
@@ -304,7 +304,7 @@ def _readable(store: Store, encryption: Encryption | None) -> tuple[Store, Encry
         from steersman.apiserver.foreign import TranslatedStore  # a store of our own has nothing to translate
 
         given = encryption or Encryption({})
-        encrypted = EncryptedStore(store, given.ciphers, given.root)
+        encrypted = EncryptedStore(store, given.ciphers, given.root, metrics if encryption is not None else None)
         store = TranslatedStore(encrypted)
     return store, encrypted
 

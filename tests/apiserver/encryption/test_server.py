@@ -147,6 +147,12 @@ async def test_what_cannot_be_decrypted_is_told_as_upstream_does(tmp_path: Path)
     async with administrator.serving("aesgcm:a", "identity") as session:
         for name in ("s", "t"):
             await check_readable(session, name)
+        async with session.get("/metrics") as answer:
+            told = [line for line in (await answer.text()).splitlines() if "transformation_operations_total{" in line]
+        labels = (
+            'resource="secrets",transformation_type="from_storage",transformer_prefix="k8s:enc:aesgcm:v1:",status="OK"'
+        )
+        assert f"apiserver_storage_transformation_operations_total{{{labels}}} 2" in told
     # Without the flag, what is encrypted is not taken for something else.
     administrator.server.flags = ()
     async with administrator.serving() as session:

@@ -7,14 +7,17 @@ from __future__ import annotations
 
 import logging
 
-from steersman.apiserver.encryption.ciphers import Cipher, Identity, Undecipherable
+from steersman.apiserver.encryption.ciphers import ENCRYPTED, Cipher, Identity, Undecipherable
 from steersman.apiserver.encryption.configuration import Ciphers, cipher_of
+from steersman.apiserver.metrics import Metrics
 from steersman.apiserver.storage_keys import GroupResource, resource_of
 from steersman.apiserver.wrapped_stores import TransformedStore
 from steersman.store.interface import Store
 
 log = logging.getLogger("steersman.apiserver.store")
 _PLAIN = Identity()
+_VERSION = b":v1:"
+"""Ends what tells the provider of an encrypted value."""
 
 
 class EncryptedStore(TransformedStore):
@@ -23,9 +26,11 @@ class EncryptedStore(TransformedStore):
     `unreadable` has the keys whose values cannot be decrypted now, and why: they are not among what is read.
     """
 
-    def __init__(self, store: Store, ciphers: Ciphers, root: str = "") -> None:
-        """`root` is what the store has before its keys: kube-apiserver binds values to the whole."""
+    def __init__(self, store: Store, ciphers: Ciphers, root: str = "", metrics: Metrics | None = None) -> None:
+        """`root` is what the store has before its keys: kube-apiserver binds values to the whole. `metrics` count what
+        is encrypted and decrypted."""
         super().__init__(store)
+        self._metrics = metrics
         self._root = root.encode()
         self._ciphers = ciphers
         self._found: dict[GroupResource, Cipher] = {}
@@ -47,7 +52,9 @@ class EncryptedStore(TransformedStore):
             return True
 
     def _written(self, key: bytes, value: bytes) -> bytes:
-        return self._cipher(key).encrypt(value, self._root + key)
+        stored = self._cipher(key).encrypt(value, self._root + key)
+        self._count("to_storage", key, stored)
+        return stored
 
     def _deleted(self, key: bytes) -> None:
         self.unreadable.pop(key, None)
@@ -63,12 +70,21 @@ class EncryptedStore(TransformedStore):
         try:
             plain, _ = self._cipher(key).decrypt(value, self._root + key)
         except Undecipherable as error:
+            self._count("from_storage", key, value, "Unknown")
             if key not in self.unreadable:
                 shown = key.decode(errors="replace")
                 extra = {"key": shown, "revision": revision, "why": str(error)}
                 log.error("what is stored cannot be decrypted", extra=extra)
             self.unreadable[key] = str(error)
             return None
+        self._count("from_storage", key, value)
         if self.unreadable:
             self.unreadable.pop(key, None)
         return plain
+
+    def _count(self, direction: str, key: bytes, stored: bytes, status: str = "OK") -> None:
+        if self._metrics is not None:
+            group, resource = resource_of(key)
+            prefix = stored[: stored.find(_VERSION) + len(_VERSION)] if stored.startswith(ENCRYPTED) else b"identity"
+            labels = f"{resource}.{group}" if group else resource, direction, prefix.decode(errors="replace"), status
+            self._metrics.transformations.cell(labels)[0] += 1
