@@ -72,13 +72,19 @@ class Controllers:
     async def _take_turns(self) -> None:
         """Work whenever this server is the leader."""
         from steersman.client.client import Client
+        from steersman.controlplane.quotas import ChargeReturns, QuotaController
         from steersman.runtime.leaderelection import LeaderElector, Leadership, LeadershipLost, LeaseLock
 
         async def work(leadership: Leadership) -> None:
             log.info("this server has the controllers")
             await self._work()
 
-        async with Client(transport=self._transport(), field_manager=_MANAGER, user_agent=_MANAGER) as client:
+        async with (
+            Client(transport=self._transport(), field_manager=_MANAGER, user_agent=_MANAGER) as client,
+            asyncio.TaskGroup() as tasks,
+        ):
+            if QuotaController.name in self._names:
+                tasks.create_task(self._keep(ChargeReturns(client, self._server.core)))
             while True:
                 elector = LeaderElector(client, LeaseLock(*LOCK), exit_on_overrun=False)
                 try:

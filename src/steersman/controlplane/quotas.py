@@ -27,6 +27,8 @@ from steersman.controlplane.queue import WorkQueue
 
 Object = dict[str, Any]
 RESYNC = 300.0
+_COUNT_AGAIN = 2.0
+"""Seconds after which what was counted is counted once more, where several servers charge."""
 
 
 class QuotaController:
@@ -108,6 +110,8 @@ class QuotaController:
             return
         if change.new is not None:
             assert change.old is not None
+            if _goes_at_once(change.new.decode()["metadata"]):
+                return
             if judge.counts_only or not judge.frees(change.new.decode(), change.old.decode(), clock.utc_now()):
                 return
         for key in self._quotas.select(namespace):
@@ -141,6 +145,9 @@ class QuotaController:
         try:
             path = f"/api/v1/namespaces/{namespace}/resourcequotas/{quote(name, safe='')}/status"
             await self._client.rest.json("PUT", path, body=body)
+            if self._core.settle is not None:
+                # Another server may have charged for what it had not stored yet when this was counted.
+                asyncio.get_running_loop().call_later(_COUNT_AGAIN, self._queue.add, key)
         except NotFound:
             return
         except Conflict:
@@ -175,3 +182,23 @@ class QuotaController:
             elif name.endswith(".deviceclass.resource.k8s.io/devices"):
                 found |= {scope.cache: scope for scope in catalog.named("resourceclaims") if scope.view.is_stored}
         return list(found.values())
+
+
+class ChargeReturns(QuotaController):
+    """Counts anew where a write that was charged for here has failed: of several servers, only this one knows."""
+
+    name = "resourcequota-charges"
+
+    async def run(self) -> None:
+        """Works until it is cancelled."""
+        listeners = self._core.quota_charges.listeners
+        listeners.append(self._recount)
+        try:
+            await self._queue.run()
+        finally:
+            listeners.remove(self._recount)
+
+
+def _goes_at_once(meta: Object) -> bool:
+    """Whether an object was only marked to be removed with the next write."""
+    return meta.get("deletionGracePeriodSeconds") == 0 and not meta.get("finalizers")
