@@ -3,8 +3,8 @@
     python bench/compare.py --shared ../shared [--objects 2000] [--clients 16] [--rounds 1] [--on-etcd]
 
 `--shared` holds bench/apiload (a Go program, built here when it is missing) and reference/up.sh, whose programs are
-built by reference/build.sh. With `--on-etcd` both serve one etcd, with what is in it, one after the other. Prints a table in Markdown; see
-bench/README.md for what the phases are.
+built by reference/build.sh. With `--on-etcd` both serve one etcd, with what is in it, one after the other. Prints a
+table in Markdown; see bench/README.md for what the phases are.
 """
 
 from __future__ import annotations

@@ -9,14 +9,14 @@ from collections.abc import Awaitable, Iterable, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Literal
 
+from faults.linearizability import Operation, Outcome, State
+
 from steersman.apimachinery.errors import AlreadyExists, Conflict, NotFound
 from steersman.client.client import Client
 from steersman.client.resources import Object, Resource
 from steersman.client.retry import Backoff
 from steersman.client.transport import ConnectError, TransportError
 from steersman.client.watch import WatchEvent
-
-from faults.linearizability import Operation, Outcome, State
 
 CONFIG_MAP = Resource("v1", "ConfigMap", "configmaps", True)
 LABEL = "history"

@@ -8,12 +8,12 @@ from collections import Counter
 from pathlib import Path
 
 import pytest
+from faults.linearizability import Outcome, linearize
 
 from steersman.client.client import Client
 
 from ..server_process import ServerProcess
 from .history import CONFIG_MAP, LABEL, Follower, History, Worker, check_real_time, check_snapshots, check_stream
-from faults.linearizability import Outcome, linearize
 
 CLIENTS = 10
 KEYS = ("a", "b", "c", "d")

@@ -6,10 +6,9 @@ from itertools import permutations
 from typing import Any
 
 import pytest
+from faults.linearizability import Operation, Outcome, linearize, step
 from hypothesis import given
 from hypothesis import strategies as st
-
-from faults.linearizability import Operation, Outcome, linearize, step
 
 OK, CONFLICT, ABSENT, EXISTS, UNKNOWN = Outcome
 
