@@ -55,6 +55,7 @@ $(VENV)/bin/pip:
 	$(PYTHON) -m venv $(VENV)
 
 $(VENV)/installed: pyproject.toml | $(VENV)/bin/pip
+	@echo "installing what it needs; this takes a minute or so"
 	$(BIN)/pip install --quiet --editable .
 	@touch $@
 
@@ -64,6 +65,7 @@ $(VENV)/docs/installed: requirements-docs.lock | $(VENV)/bin/pip
 	@touch $@
 
 $(VENV)/developing: pyproject.toml requirements-dev.lock | $(VENV)/bin/pip
+	@echo "installing what the tests need; this takes a minute or so"
 	$(BIN)/pip install --quiet --no-deps --require-hashes --requirement requirements-dev.lock
 	$(BIN)/pip install --quiet --no-deps --no-build-isolation --editable .
 	@touch $(VENV)/installed $@

@@ -160,3 +160,20 @@ def test_manual_pages_are_made_of_the_same_parsers(tmp_path: Path) -> None:
         command = [groff, "-man", "-ww", "-z", "-Tascii", *sorted(tmp_path.iterdir())]
         done = subprocess.run(command, capture_output=True, text=True, check=True)
         assert [line for line in done.stderr.splitlines() if "can't break" not in line] == []
+
+
+@pytest.mark.parametrize(
+    ("arguments", "words"),
+    [
+        (["serve", "--sotre", "x"], "steersman serve: unrecognized arguments: --sotre x (is it --store?); see"),
+        (["generate", "crd", "--otput=x", "a.py"], "steersman generate crd: unrecognized arguments: --otput=x (is it"),
+        (["serve", "--zzz"], "steersman serve: unrecognized arguments: --zzz; see steersman serve --help"),
+        (["serve", "--secure-port", "abc"], "argument --secure-port: 'abc' is not a whole number; see"),
+    ],
+)
+def test_the_command_that_was_called_says_what_is_wrong(
+    arguments: list[str], words: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    with pytest.raises(SystemExit):
+        main(arguments)
+    assert words in capsys.readouterr().err

@@ -9,8 +9,9 @@ from __future__ import annotations
 import argparse
 import textwrap
 from collections.abc import Mapping, Sequence
+from difflib import get_close_matches
 from types import MappingProxyType
-from typing import NamedTuple, NoReturn
+from typing import Any, NamedTuple, NoReturn
 
 WIDTH = 100
 VALUES: dict[str, str] = {
@@ -75,6 +76,19 @@ class Parser(argparse.ArgumentParser):
 
     def __init__(self, **options: object) -> None:
         super().__init__(**{"formatter_class": Formatter, **options})  # type: ignore[arg-type]
+        self.register("type", int, _whole_number)
+
+    def parse_known_args(self, args: Any = None, namespace: Any = None) -> Any:
+        """A command tells itself what it does not know: the one above it would name itself."""
+        found, unknown = super().parse_known_args(args, namespace)
+        if unknown and self._subparsers is None:
+            self.error(f"unrecognized arguments: {' '.join(unknown)}{self._likely(unknown[0])}")
+        return found, unknown
+
+    def _likely(self, word: str) -> str:
+        """What may have been meant by an option."""
+        close = get_close_matches(word.partition("=")[0], self._option_string_actions, 1)
+        return f" (is it {close[0]}?)" if close else ""
 
     def error(self, message: str) -> NoReturn:
         self.exit(self.usage_status, f"{self.prog}: {message}; see {self.prog} --help\n")
@@ -117,6 +131,13 @@ def values(parser: argparse.ArgumentParser) -> dict[str, str]:
     """The names of values that a command's options use, and what those look like, where a name does not say it."""
     used = {action.metavar for action in parser._actions if isinstance(action.metavar, str)}
     return {name: VALUES[name] for name in sorted(used & set(VALUES))}
+
+
+def _whole_number(text: str) -> int:
+    try:
+        return int(text)
+    except ValueError:
+        raise argparse.ArgumentTypeError(f"{text!r} is not a whole number") from None
 
 
 def _columns() -> int:

@@ -70,7 +70,9 @@ def run(options: argparse.Namespace) -> int:
     from steersman.client.errors import ClientError
 
     async def work() -> int:
-        async with Client(load(options.context, options.kubeconfig), field_manager="steersman-finalizers") as client:
+        config, name = load(options.context, options.kubeconfig), "steersman-finalizers"
+        # All kinds are looked at: that some are deprecated is not the user's doing.
+        async with Client(config, field_manager=name, on_warning=lambda text: None) as client:
             return await (_strip if options.action == "strip" else _list)(client, options)
 
     try:

@@ -58,7 +58,10 @@ def run(options: argparse.Namespace) -> int:
     unread += unread_too
     chosen = Options(options.field_validation, options.ignore_missing_kinds, options.namespace)
     verdicts, wrong = asyncio.run(validate(sources, definitions, chosen))
-    _print_json(verdicts, wrong) if options.output == "json" else _print_text(verdicts, wrong)
+    if options.output == "json":
+        _print_json(verdicts, wrong)
+    elif sources or definitions or not unread:
+        _print_text(verdicts, wrong)
     for each in unread:
         print(f"steersman validate: {each.name} cannot be read: {each.why}", file=sys.stderr)
     if unread:
