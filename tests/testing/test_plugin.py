@@ -11,6 +11,7 @@ from pathlib import Path
 
 import pytest
 
+from steersman.controlplane.kubeconfig import write_kubeconfig
 from steersman.testing import control_plane, differences, eventually, eventually_async, like
 
 ROOT = Path(__file__).parents[2]
@@ -21,6 +22,20 @@ def run(directory: Path, code: str, *arguments: str) -> tuple[int, str]:
     (directory / "test_it.py").write_text(textwrap.dedent(code))
     process = subprocess.run(
         [sys.executable, "-m", "pytest", "-c", os.devnull, "--rootdir", str(directory), "-q", *arguments, "test_it.py"],
+        cwd=directory,
+        env={**os.environ, "PYTEST_ADDOPTS": "-W error -o asyncio_default_fixture_loop_scope=function"},
+        capture_output=True,
+        text=True,
+        timeout=100,
+        check=False,
+    )
+    return process.returncode, process.stdout + process.stderr
+
+
+def pytest_in(directory: Path, *arguments: str) -> tuple[int, str]:
+    """Run pytest in a directory, with the configuration that it finds there."""
+    process = subprocess.run(
+        [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", *arguments],
         cwd=directory,
         env={**os.environ, "PYTEST_ADDOPTS": "-W error -o asyncio_default_fixture_loop_scope=function"},
         capture_output=True,
@@ -143,7 +158,7 @@ def test_the_same_test_runs_against_a_cluster(tmp_path: Path) -> None:
     )
     with control_plane() as plane:
         plane.write_kubeconfig(tmp_path / "config")
-        status, out = run(tmp_path, code, "--kubeconfig", str(tmp_path / "config"))
+        status, out = run(tmp_path, code, f"--kubeconfig={tmp_path}/config")
     assert status == 0, out
 
 
@@ -195,3 +210,42 @@ async def test_eventually_in_async_code() -> None:
 def test_differences(actual: object, expected: object, lines: list[str]) -> None:
     assert list(differences(actual, expected)) == lines
     assert (actual == like(expected)) is not bool(lines)
+
+
+@pytest.mark.parametrize("space", [True, False])
+def test_an_option_never_moves_the_project(tmp_path: Path, space: bool) -> None:
+    (tmp_path / "elsewhere").mkdir()
+    (tmp_path / "project").mkdir()
+    (tmp_path / "project" / "pytest.ini").write_text("[pytest]\nasyncio_mode = auto\n")
+    (tmp_path / "project" / "test_it.py").write_text("async def test_it(apiserver): assert apiserver.is_real\n")
+    path = str(tmp_path / "elsewhere" / "config")
+    with control_plane() as plane:
+        plane.write_kubeconfig(Path(path))
+        chosen = ["--kubeconfig", path] if space else [f"--kubeconfig={path}"]
+        status, out = pytest_in(tmp_path / "project", *chosen)
+    if space:
+        assert status == pytest.ExitCode.USAGE_ERROR
+        assert f"ERROR: write --kubeconfig={path}, with an equals sign" in out
+        assert "Traceback" not in out
+    else:
+        assert status == 0, out
+
+
+@pytest.mark.parametrize(
+    ("option", "told"),
+    [
+        ("--kubeconfig=nowhere", "--kubeconfig: no kubeconfig at nowhere"),
+        ("--kubeconfig=~/nowhere.d/config", "--kubeconfig: no kubeconfig at /"),
+        ("--kubeconfig=", "--kubeconfig: "),
+        ("--kubeconfig=closed", "--kubeconfig: the cluster at http://127.0.0.1:1 does not answer: "),
+        ("--explore-runs=0", "--explore-runs is at least 1, not 0"),
+        ("--explore-replay=garbage", "--explore-replay: 'garbage' is no part of a schedule"),
+    ],
+)
+def test_an_option_that_no_test_could_follow_is_told_once(tmp_path: Path, option: str, told: str) -> None:
+    write_kubeconfig(tmp_path / "closed", "http://127.0.0.1:1", None, "")
+    (tmp_path / "test_it.py").write_text("def test_it(apiserver): ...\ndef test_again(apiserver): ...\n")
+    status, out = pytest_in(tmp_path, option)
+    assert status == pytest.ExitCode.USAGE_ERROR, out
+    assert out.count(told) == 1, out
+    assert "Traceback" not in out

@@ -6,7 +6,7 @@ import asyncio
 import uuid
 from asyncio import new_event_loop as new_loop  # its time can be moved
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import ExitStack, contextmanager, suppress
+from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field, replace
 from functools import cache
 from pathlib import Path
@@ -15,12 +15,12 @@ from typing import Any
 import orjson
 import yaml
 
-from steersman.apimachinery.errors import AlreadyExists, NotFound
+from steersman.apimachinery.errors import AlreadyExists
 from steersman.apiserver.authn.tokens import StaticTokens
 from steersman.apiserver.faults import FaultPlan
 from steersman.apiserver.server import ADMINISTRATOR, ServerConfig
 from steersman.client.client import Client
-from steersman.client.config import Config, load
+from steersman.client.config import Config
 from steersman.client.config.credentials import StaticCredentials
 from steersman.client.config.model import Impersonation
 from steersman.client.models import KubernetesObject
@@ -32,7 +32,6 @@ from steersman.testing.thread import ThreadedControlPlane, control_plane
 from steersman.testing.timeline import Timeline
 
 CRD = Resource("apiextensions.k8s.io/v1", "CustomResourceDefinition", "customresourcedefinitions", False)
-NAMESPACE = Resource("v1", "Namespace", "namespaces", False)
 ESTABLISHED = 30.0
 
 Loadable = Path | str | Mapping[str, Any] | type[KubernetesObject]
@@ -191,21 +190,6 @@ def fresh_server(
         config = Config(plane.url, namespace=namespace, credentials=StaticCredentials(f"Bearer {token}"))
         kube = stack.enter_context(SyncClient(config))
         yield ApiServer(config, kube, directory, timeline, faults, token=token, plane=plane)
-
-
-@contextmanager
-def cluster_namespace(directory: Path, kubeconfig: str | None, context: str | None) -> Iterator[ApiServer]:
-    """A namespace of a real cluster, deleted at the end; nothing waits for that."""
-    found = load(context, kubeconfig)
-    name = f"test-{uuid.uuid4().hex[:10]}"
-    config = replace(found, namespace=name)
-    with SyncClient(config) as kube:
-        kube.create({"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": name}})
-        try:
-            yield ApiServer(config, kube, directory, is_real=True)
-        finally:
-            with suppress(NotFound):
-                kube.delete(NAMESPACE, name)
 
 
 @cache

@@ -5,7 +5,7 @@
         apiserver.kube.create({...})
         eventually(lambda: ...)
 
-With `--kubeconfig FILE` the same tests run against that cluster, each in a namespace of its own.
+With `--kubeconfig=FILE` the same tests run against that cluster, each in a namespace of its own.
 
 A test with `@pytest.mark.explore` runs many times, each time with another interleaving of what its clients, operators
 and the server send each other. `steersman.testing.explore` says how; it is loaded with the first such test.
@@ -13,7 +13,11 @@ and the server send each other. `steersman.testing.explore` says how; it is load
 
 from __future__ import annotations
 
+import os
+import shlex
 from collections.abc import Callable, Generator, Iterator
+from itertools import pairwise
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import pytest
@@ -23,6 +27,7 @@ if TYPE_CHECKING:
     from steersman.client.sync import SyncClient
     from steersman.testing.apiserver import ApiServer
 
+_OPTIONS = ("--kubeconfig", "--kube-context", "--explore-runs", "--explore-seed", "--explore-replay")
 _SERVER = pytest.StashKey["ApiServer"]()
 STORY = pytest.StashKey[str]()
 """What happened in the run that an explored test is reported for."""
@@ -36,6 +41,34 @@ def pytest_addoption(parser: pytest.Parser) -> None:
     group.addoption("--explore-seed", metavar="N", type=int, help="which interleavings these are")
     group.addoption("--explore-replay", metavar="SCHEDULE", help="run this one, as a failure has told it, and no other")
     parser.addini("apiserver_load", "manifests that each API server starts with: files or directories", "paths")
+
+
+def pytest_load_initial_conftests(early_config: pytest.Config) -> None:
+    """Refuse `--kubeconfig FILE`: before pytest knows the options of its plugins, it takes the file for a path of
+    tests, looks for its configuration beside it, and has lost the project's own."""
+    given = [*shlex.split(os.environ.get("PYTEST_ADDOPTS", "")), *early_config.invocation_params.args]
+    for option, value in pairwise(map(str, given)):
+        if option in _OPTIONS and Path(value).exists():
+            raise pytest.UsageError(f"write {option}={value}, with an equals sign: pytest takes {value} for tests else")
+
+
+def pytest_sessionstart(session: pytest.Session) -> None:
+    """Refuse options that no test could follow, once and not in each test."""
+    if hasattr(session.config, "workerinput"):
+        return  # one of pytest-xdist's; its controller has looked
+    option = session.config.getoption
+    runs = option("--explore-runs")
+    if runs is not None and runs < 1:
+        raise pytest.UsageError(f"--explore-runs is at least 1, not {runs}")
+    if option("--explore-replay") is not None:
+        from steersman.testing.explore.plugin import parsed
+
+        parsed(option("--explore-replay"))
+    if option("--kubeconfig") is not None or option("--kube-context") is not None:
+        from steersman.testing.cluster import problem_of
+
+        if problem := problem_of(option("--kubeconfig"), option("--kube-context")):
+            raise pytest.UsageError(problem)
 
 
 def pytest_configure(config: pytest.Config) -> None:
@@ -65,12 +98,14 @@ def apiserver(request: pytest.FixtureRequest, tmp_path: Any) -> Iterator[ApiServ
     starts with. (pytest takes a single class in a mark for what is marked: pass model classes to `apiserver.load`.)
     With `--kubeconfig` it is a namespace of that cluster.
     """
-    from steersman.testing.apiserver import cluster_namespace, fresh_server
+    from steersman.testing.apiserver import fresh_server
 
     kubeconfig, context = (request.config.getoption(name) for name in ("--kubeconfig", "--kube-context"))
     marks = list(request.node.iter_markers("apiserver"))
     chosen = next((mark.kwargs["config"] for mark in marks if mark.kwargs.get("config")), None)
-    if kubeconfig or context:
+    if kubeconfig is not None or context is not None:
+        from steersman.testing.cluster import cluster_namespace
+
         manager = cluster_namespace(tmp_path, kubeconfig, context)
     elif request.node.get_closest_marker("explore"):
         from steersman.testing.explore.server import explored_server

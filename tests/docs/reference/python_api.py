@@ -78,7 +78,7 @@ def testing_page() -> str:
         "shows them at work.",
         "\n\n".join(["## Fixtures", *map(_fixture, ("apiserver", "kube", "kube_client"))]),
         "## Settings of pytest\n\n"
-        "- `--kubeconfig FILE`, `--kube-context NAME`: run the tests against that cluster, each in a namespace of its "
+        "- `--kubeconfig=FILE`, `--kube-context=NAME`: run the tests against that cluster, each in a namespace of its "
         "own.\n"
         "- `apiserver_load` (in the configuration file): manifests that each API server starts with, files or "
         "directories.\n"
@@ -87,8 +87,8 @@ def testing_page() -> str:
         "- `@pytest.mark.explore(runs=200, seed=0, delay=5.0, breaks=())`: an async test is run under many "
         "interleavings of its requests, answers and watch events. "
         "[How to](../how-to/test-with-pytest.md#interleavings)\n"
-        "- `--explore-runs N`, `--explore-seed N`: how many interleavings, and which.\n"
-        "- `--explore-replay SCHEDULE`: run this one, as a failure has told it, and no other.",
+        "- `--explore-runs=N`, `--explore-seed=N`: how many interleavings, and which.\n"
+        "- `--explore-replay=SCHEDULE`: run this one, as a failure has told it, and no other.",
         section("Servers, assertions, time", [pair for pair in names if pair[1] not in faults]),
         section("Faults", [pair for pair in names if pair[1] in faults]),
     )

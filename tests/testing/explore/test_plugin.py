@@ -76,11 +76,11 @@ def test_a_failure_tells_the_shortest_interleaving_and_how_to_run_it_again(tmp_p
     status, out = run(tmp_path, TALLY)
     assert status == 1, out
     assert "AssertionError: assert {'app': 'seen', 'n': '0'} ==" in out
-    told = re.search(r"To run it again: pytest 'test_it.py::test_tally' --explore-replay '([0-9+ ]+)'", out)
+    told = re.search(r"To run it again: pytest 'test_it.py::test_tally' --explore-replay='([0-9+ ]+)'", out)
     assert told, out
     stories = set()
     for hash_seed in ("1", "2"):
-        status, out = run(tmp_path, TALLY, "--explore-replay", told[1], hash_seed=hash_seed)
+        status, out = run(tmp_path, TALLY, f"--explore-replay={told[1]}", hash_seed=hash_seed)
         assert status == 1, out
         stories.add(story_of(out))
     assert len(stories) == 1, "\n\n".join(stories)
@@ -93,9 +93,9 @@ def test_a_failure_tells_the_shortest_interleaving_and_how_to_run_it_again(tmp_p
 
 
 def test_the_options_say_which_and_how_many(tmp_path: Path) -> None:
-    status, out = run(tmp_path, TALLY, "--explore-runs", "1")
+    status, out = run(tmp_path, TALLY, "--explore-runs=1")
     assert status == 0, out
-    options = ("--explore-seed", "7", "--explore-runs", "90")
+    options = ("--explore-seed=7", "--explore-runs=90")
     found = [re.findall(r"Run \d+ of 90 \(seed 7\) failed.*\n.*", run(tmp_path, TALLY, *options)[1]) for _ in range(2)]
     assert found[0] == found[1]
     assert found[0]

@@ -54,7 +54,7 @@ def _explored(item: pytest.Function, function: Callable[..., Coroutine[Any, Any,
     explorer = Explorer(server, test, wanted.get("delay", PATIENCE), wanted.get("breaks", ()), no_failures, forget)
     replay = option("--explore-replay")
     if replay is not None:
-        outcome = explorer.run(_parsed(replay).replay)
+        outcome = explorer.run(parsed(replay).replay)
         _tell(item, outcome, "")
         return
     runs = _chosen(option("--explore-runs"), wanted.get("runs", RUNS))
@@ -74,7 +74,8 @@ def _forget_output(config: pytest.Config) -> None:
         capture.read_global_capture()
 
 
-def _parsed(text: str) -> Schedule:
+def parsed(text: str) -> Schedule:
+    """The schedule that `--explore-replay` names. Raises UsageError."""
     try:
         return Schedule.parse(text)
     except ValueError as error:
@@ -96,7 +97,7 @@ def _found(finding: Finding, runs: int, seed: int, test: str) -> str:
     short = "in the order of sending" if not held else f"with {held} message{'s' * (held > 1)} held back or lost"
     return (
         f"\n\nRun {finding.number} of {runs} (seed {seed}) failed; this is the shortest that was found, {short}.\n"
-        f"To run it again: pytest '{test}' --explore-replay '{schedule}'"
+        f"To run it again: pytest '{test}' --explore-replay='{schedule}'"
     )
 
 
