@@ -144,11 +144,11 @@ class Relays:
             try:
                 await asyncio.wait(tasks, return_when=asyncio.FIRST_COMPLETED)
             finally:
+                far_writer.close()
+                there.connections.discard(writer)
                 for each in tasks:
                     each.cancel()
                 await asyncio.gather(*tasks, return_exceptions=True)
-                there.connections.discard(writer)
-                far_writer.close()
 
 
 async def _pump(reader: asyncio.StreamReader, writer: asyncio.StreamWriter, rule: Rule) -> None:
