@@ -59,3 +59,21 @@ async def test_what_never_starts_is_not_waited_for_for_ever() -> None:
     with pytest.raises(TimeoutError, match=r"has not started within 0\.01 s"):
         async with running(manager, timeout=0.01):
             pytest.fail("it has started")
+
+
+@pytest.mark.parametrize("namespaces", [None, ["default"]])
+async def test_a_kind_that_is_not_served_is_told_soon(apiserver: ApiServer, namespaces: list[str] | None) -> None:
+    manager = st.Manager(apiserver.config, watch_default=st.CacheScope(namespaces=namespaces))
+    manager.controller(st.Resource("myorg.io/v1", "Batch"), lambda ctx, obj: None)
+    told = r'cannot watch Batch.myorg.io/v1.*: no matches for kind "Batch" in version "myorg.io/v1"; `apiserver.load'
+    with pytest.raises(TimeoutError, match=told):
+        async with running(manager, timeout=3600):
+            pytest.fail("it has started")
+
+
+async def test_what_was_not_ready_in_time_says_why() -> None:
+    manager = st.Manager(st.Config("http://127.0.0.1:1"))
+    manager.controller(MAP, lambda ctx, obj: None)
+    with pytest.raises(TimeoutError, match=r"has not started within 2 s: cannot watch ConfigMap\.v1: .*127\.0\.0\.1:1"):
+        async with running(manager, timeout=2):
+            pytest.fail("it has started")
