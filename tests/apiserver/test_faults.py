@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import math
 from collections.abc import AsyncIterator, Mapping
 from contextlib import asynccontextmanager
 from pathlib import Path
@@ -201,8 +202,11 @@ async def test_an_informer_bears_it_all(certificates: ServerFiles, tmp_path: Pat
             {"faults": [{"status": 409, "watch": "end"}]},
             r"faults\[0\]: a fault has one of status, disconnect, watch, compact, restart and garbage",
         ),
-        ({"faults": [{"status": 409, "probability": 2}]}, r"faults\[0\]: every is at least 1"),
-        ({"faults": [{"restart": -1}]}, r"faults\[0\]: every is at least 1, after, events, delay and restart are not"),
+        ({"faults": [{"status": 409, "probability": 2}]}, r"faults\[0\]: probability is from 0 to 1, not 2"),
+        ({"faults": [{"status": 409, "probability": math.nan}]}, r"faults\[0\]: probability is from 0 to 1, not nan"),
+        ({"faults": [{"delay": math.nan}]}, r"faults\[0\]: delay is a number of seconds, not nan: 0 or more"),
+        ({"faults": [{"delay": math.inf}]}, r"faults\[0\]: delay is a number of seconds, not inf: 0 or more"),
+        ({"faults": [{"restart": -1}]}, r"faults\[0\]: restart is a number of seconds, not -1: 0 or more"),
         ({"faults": [{"compact": 1}]}, r"faults\[0\]: compact is true or false"),
         ({"faults": [{"garbage": True}]}, r"faults\[0\]: garbage is what webhooks answer: name them"),
         ({"faults": [{"webhooks": ["*"]}]}, r"faults\[0\]: a fault needs a delay, a status, "),
@@ -214,3 +218,33 @@ async def test_an_informer_bears_it_all(certificates: ServerFiles, tmp_path: Pat
 def test_a_plan_that_makes_no_sense_is_told_so(content: Any, message: str) -> None:
     with pytest.raises(ValueError, match=f"^{message}"):
         parse_plan(content)
+
+
+@pytest.mark.parametrize(
+    ("fields", "message"),
+    [
+        ({"status": "409"}, "status is an integer, not '409'"),
+        ({"verbs": "get"}, "verbs is a list of strings, not 'get'"),
+        ({"verbs": None}, "verbs is a list of strings, not None"),
+        ({"names": [1]}, r"names is a list of strings, not \[1\]"),
+        ({"verbs": ["read"]}, "'read' is none of the verbs: get, list, "),
+        ({"times": 0}, "times is at least 1, not 0"),
+        ({"times": 1.5}, "times is an integer, not 1.5"),
+        ({"every": 0}, "every is at least 1, not 0"),
+        ({"after": -1}, "after is at least 0, not -1"),
+        ({"retry_after": -3}, "retry_after is at least 0, not -3"),
+        ({"retry_after": math.inf}, "retry_after is an integer, not inf"),
+        ({"events": True}, "events is an integer, not True"),
+        ({"delay": -1}, "delay is a number of seconds, not -1: 0 or more"),
+        ({"delay": None}, "delay is a number, not None"),
+        ({"restart": math.nan}, "restart is a number of seconds, not nan: 0 or more"),
+        ({"compact": 1}, "compact is true or false, not 1"),
+        ({"disconnect": ["after"]}, "disconnect is before, after, not "),
+    ],
+)
+def test_a_fault_in_python_is_checked_as_a_plan_is(fields: dict[str, Any], message: str) -> None:
+    with pytest.raises(ValueError, match=f"^{message}"):
+        Fault(**fields)
+    if None not in fields.values():
+        with pytest.raises(ValueError, match=rf"^faults\[0\]: {message}"):
+            parse_plan({"faults": [fields]})

@@ -22,8 +22,9 @@ fields are those of `Fault`:
 from __future__ import annotations
 
 import asyncio
+import math
 import random
-from collections.abc import Awaitable, Callable, Iterator, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass, field, fields
 from typing import Any, Literal, get_args
 
@@ -78,6 +79,8 @@ class Fault:
     "*" for all) the calls of these are struck, and none of the other conditions on requests may be given: they take
     `delay` seconds longer (until the webhook's own time is up), are answered with an error `status` (400 to 599), are
     disconnected, or with `garbage` answered with what is no review.
+
+    Raises ValueError, which names the field, for what makes no sense.
     """
 
     verbs: Sequence[str] = ()
@@ -102,6 +105,8 @@ class Fault:
     garbage: bool = False
 
     def __post_init__(self) -> None:
+        for each in fields(self):
+            _check_field(each.name, getattr(self, each.name))
         if self.webhooks:
             self._check_of_webhooks()
         elif self.garbage:
@@ -117,11 +122,6 @@ class Fault:
             raise ValueError("a fault has one of status, disconnect, watch, compact, restart and garbage")
         if not (any(chosen) or self.delay > 0):
             raise ValueError("a fault needs a delay, a status, disconnect, watch, compact, restart or garbage")
-        negative = min(self.after, self.events, self.delay, self.restart or 0) < 0
-        if self.every < 1 or negative or not 0 <= self.probability <= 1:
-            raise ValueError(
-                "every is at least 1, after, events, delay and restart are not negative, probability is from 0 to 1"
-            )
 
     def _check_of_webhooks(self) -> None:
         if any((self.verbs, self.resources, self.namespaces, self.names, self.user_agents, self.users)):
@@ -260,32 +260,60 @@ def parse_plan(content: Any) -> FaultPlan:
     plan = FaultPlan(seed)
     for number, item in enumerate(content["faults"]):
         try:
-            plan.add(Fault(**dict(_typed(item))))
+            plan.add(Fault(**_named(item)))
         except ValueError as error:
             raise ValueError(f"faults[{number}]: {error}") from None
     return plan
 
 
-_KINDS = {each.name: str(each.type).partition(" |")[0] for each in fields(Fault)}
+_KINDS = {each.name: each.type for each in fields(Fault)}
+_VERBS = ("get", "list", "watch", "create", "update", "patch", "delete", "deletecollection")
+_LEAST = {"every": 1, "times": 1}
 
 
-def _typed(item: Any) -> Iterator[tuple[str, Any]]:
+def _named(item: Any) -> Mapping[str, Any]:
     if not isinstance(item, Mapping):
         raise ValueError("a fault is a mapping")
-    for key, value in item.items():
-        kind = _KINDS.get(key)
-        if kind is None:
+    for key in item:
+        if key not in _KINDS:
             raise ValueError(f"unknown field {key!r}: a fault has {_words(_KINDS)}")
-        if kind == "Sequence[str]":
-            if not isinstance(value, list) or not all(isinstance(part, str) for part in value):
-                raise ValueError(f"{key} is a list of strings")
-        elif kind == "bool" and type(value) is not bool:
-            raise ValueError(f"{key} is true or false")
-        elif kind == "int" and type(value) is not int:
-            raise ValueError(f"{key} is an integer")
-        elif kind == "float" and type(value) not in (int, float):
-            raise ValueError(f"{key} is a number")
-        yield key, value
+    return item
+
+
+def _check_field(name: str, value: Any) -> None:
+    """Raises ValueError that names the field; the words that a field may have are checked elsewhere."""
+    kind = str(_KINDS[name])
+    if value is None and kind.endswith("| None"):
+        return
+    if kind == "Sequence[str]":
+        _check_strings(name, value)
+    elif kind == "bool" and type(value) is not bool:
+        raise ValueError(f"{name} is true or false, not {value!r}")
+    elif kind.startswith("int"):
+        if type(value) is not int:
+            raise ValueError(f"{name} is an integer, not {value!r}")
+        if value < _LEAST.get(name, 0):
+            raise ValueError(f"{name} is at least {_LEAST.get(name, 0)}, not {value}")
+    elif kind.startswith("float"):
+        _check_number(name, value)
+
+
+def _check_strings(name: str, value: Any) -> None:
+    if not isinstance(value, list | tuple) or not all(isinstance(part, str) for part in value):
+        raise ValueError(f"{name} is a list of strings, not {value!r}")
+    unknown = [verb for verb in value if verb not in _VERBS] if name == "verbs" else []
+    if unknown:
+        raise ValueError(f"{unknown[0]!r} is none of the verbs: {_words(_VERBS)}")
+
+
+def _check_number(name: str, value: Any) -> None:
+    if type(value) not in (int, float):
+        raise ValueError(f"{name} is a number, not {value!r}")
+    if name == "probability":
+        if not 0 <= value <= 1:
+            raise ValueError(f"probability is from 0 to 1, not {value}")
+    elif not 0 <= value < math.inf:
+        raise ValueError(f"{name} is a number of seconds, not {value}: 0 or more, and not infinite")
 
 
 def _words(items: Any) -> str:
