@@ -203,6 +203,25 @@ async def test_a_watch_goes_on_without_a_gap(any_version: Path, tmp_path: Path, 
     assert recorder.revisions == list(range(2, 22)) and recorder.ends == []
 
 
+async def test_a_member_that_says_nothing_any_more_is_left(newest: Path, tmp_path: Path, stack: AsyncExitStack) -> None:
+    cluster = await stack.enter_async_context(etcd.etcd(newest, tmp_path))
+    [member] = cluster.members
+    between = await stack.enter_async_context(proxy(member.port))
+    store = await opened(stack, f"{between.url},{member.address}")
+    direct = await opened(stack, cluster.url)
+    await put(direct, b"a", b"1")
+    await store.settle()
+    between.make_deaf()
+    revision = await put(direct, b"a", b"2")
+
+    async def settles() -> bool:
+        with suppress(StoreUnavailable):
+            await store.settle()
+        return store.revision >= revision
+
+    await eventually(settles)
+
+
 async def test_what_was_missed_and_compacted_ends_the_watches(
     any_version: Path, tmp_path: Path, stack: AsyncExitStack
 ) -> None:
