@@ -95,6 +95,7 @@ class Feed:
                 future.set_exception(StoreUnavailable("the store is closed"))
 
     async def _follow(self) -> None:
+        said = ""
         while True:
             try:
                 # From what is known on: so a compaction in between is noticed, and nothing is missed.
@@ -103,8 +104,11 @@ class Feed:
                     batch = await self._stream.read()
                     if batch is not None:
                         self._take(batch)
+                        said = ""
             except StreamBroken as error:
-                log.info("the watch of etcd goes on elsewhere: %s", error)
+                # It is tried ten times a second: what stays the same is told once.
+                log.log(logging.DEBUG if str(error) == said else logging.INFO, "etcd's watch begins anew: %s", error)
+                said = str(error)
                 await asyncio.sleep(_PAUSE)
             except RevisionCompacted:
                 await self._begin_anew()
