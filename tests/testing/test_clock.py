@@ -3,12 +3,16 @@
 from __future__ import annotations
 
 import asyncio
+import math
+from pathlib import Path
+from typing import Any
 
 import pytest
 from tests.conftest import RunningServer
 
 import steersman as st
 from steersman.testing import advance, eventually_async, running
+from steersman.testing.apiserver import fresh_server
 
 MAP = st.Resource("v1", "ConfigMap")
 HERE = st.CacheScope(namespaces=["kube-public"])
@@ -87,3 +91,27 @@ async def test_a_lease_runs_out(apiserver: RunningServer) -> None:
         task.cancel()
         await asyncio.wait([task])
         assert (await client.get(lease, "lock", namespace="default"))["spec"]["leaseTransitions"] == 5
+
+
+@pytest.mark.parametrize(
+    ("seconds", "error"),
+    [
+        (math.inf, ValueError),
+        (1e308, ValueError),
+        (math.nan, ValueError),
+        (-1, ValueError),
+        ("5", TypeError),
+        (None, TypeError),
+        (True, TypeError),
+    ],
+)
+async def test_what_is_no_time(seconds: Any, error: type[Exception], tmp_path: Path) -> None:
+    told = "takes (a number of|from 0 to 3153600000) seconds"
+    with pytest.raises(error, match=f"^advance {told}"):
+        await advance(seconds)
+    with fresh_server(tmp_path) as server:
+        with pytest.raises(error, match=f"^advance {told}"):
+            server.advance(seconds)
+        with pytest.raises(error, match=f"^restart {told}"):
+            server.restart(seconds)
+        assert server.kube.server_version()["major"]

@@ -178,6 +178,19 @@ def test_eventually_waits_for_what_is_not_yet() -> None:
         eventually(lambda: 1 / 0)
 
 
+async def test_a_check_that_could_not_fail_is_refused() -> None:
+    async def check() -> None: ...
+
+    with pytest.raises(TypeError, match=r"the check is async: use `await eventually_async\(\.\.\.\)`"):
+        eventually(check)
+    with pytest.raises(TypeError, match="has returned False, which is no failure: have it assert or raise"):
+        eventually(lambda: False)
+    with pytest.raises(TypeError, match="has returned False"):
+        await eventually_async(lambda: False)
+    assert eventually(lambda: 0) == 0
+    assert eventually(lambda: None) is None  # type: ignore[func-returns-value]
+
+
 async def test_eventually_in_async_code() -> None:
     tries: list[int] = []
 

@@ -18,7 +18,7 @@ from steersman.net.listen import reserve
 from steersman.net.loop import new_event_loop
 from steersman.store.interface import Store
 from steersman.store.memory import MemoryStore
-from steersman.testing.clock import advance
+from steersman.testing.clock import advance, check_seconds
 
 
 class ThreadedControlPlane:
@@ -49,8 +49,10 @@ class ThreadedControlPlane:
         """Stop the server, cutting off all connections, and start it again at the same address after `down` seconds.
 
         What is stored in memory is kept. Blocks until it serves again: from async code whose clients share its event
-        loop, call it by `asyncio.to_thread`. Raises ListenError, StoreError.
+        loop, call it by `asyncio.to_thread`. Raises ListenError, StoreError, and
+        TypeError or ValueError for what is no time.
         """
+        check_seconds("restart", down)
         self._call(self._restart(down))
 
     def advance(self, seconds: float) -> None:
@@ -58,6 +60,7 @@ class ThreadedControlPlane:
 
         See `steersman.testing.advance`. Blocks until what was due has been done. Raises RuntimeError for uvloop.
         """
+        check_seconds("advance", seconds)
         self._call(self._advance(seconds))
 
     def _call(self, coroutine: Coroutine[Any, Any, None]) -> None:

@@ -146,6 +146,17 @@ def test_definitions_may_be_loaded_before_and_within_a_test(tmp_path: Path) -> N
             "@pytest.mark.explore(run=5)\nasync def test_it(apiserver): ...",
             "runs, seed, delay and breaks, not run",
         ),
+        ("@pytest.mark.explore(runs=0)\nasync def test_it(apiserver): ...", "runs is an integer, at least 1, not 0"),
+        (
+            "@pytest.mark.explore(runs='x')\nasync def test_it(apiserver): ...",
+            "runs is an integer, at least 1, not 'x'",
+        ),
+        ("@pytest.mark.explore(seed='x')\nasync def test_it(apiserver): ...", "seed is an integer, not 'x'"),
+        (
+            "@pytest.mark.explore(delay=-1)\nasync def test_it(apiserver): ...",
+            "delay is a number of seconds, 0 or more",
+        ),
+        ("@pytest.mark.explore(breaks='me')\nasync def test_it(apiserver): ...", "is a list of user agents, not 'me'"),
         ("@pytest.mark.explore\nasync def test_it(): ...", "nothing to explore in a test without the fixture"),
     ],
 )
@@ -153,6 +164,22 @@ def test_what_cannot_be_explored_is_told(code: str, told: str, tmp_path: Path) -
     status, out = run(tmp_path, f"import pytest\n{code}")
     assert status != 0
     assert told in out
+
+
+def test_a_schedule_that_names_what_is_not_sent(tmp_path: Path) -> None:
+    code = """
+    import pytest
+
+    @pytest.mark.explore
+    async def test_it(apiserver):
+        async with apiserver.client() as client:
+            await client.create({"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "a"}})
+    """
+    status, out = run(tmp_path, code, "--explore-replay=2+1")
+    assert status == 0, out
+    status, out = run(tmp_path, code, "--explore-replay=2+1 999+1")
+    assert status == 1, out
+    assert "this schedule does not fit the test any more: it names message 999, and the test sends 2" in out
 
 
 HANGS = """

@@ -30,11 +30,12 @@ Test = Callable[[], Coroutine[Any, Any, object]]
 
 @dataclass(frozen=True, slots=True)
 class Outcome:
-    """One run: the schedule that it followed, what happened, and what the test raised."""
+    """One run: the schedule that it followed, what happened, what the test raised, and how many messages were sent."""
 
     schedule: Schedule
     story: Story
     error: BaseException | None
+    messages: int
 
 
 @dataclass(frozen=True, slots=True)
@@ -108,7 +109,7 @@ class Explorer:
             self._runs += 1
             if self._runs % _COLLECT_EVERY == 0:
                 gc.collect()
-            return Outcome(Schedule(decider.holds), story, error)
+            return Outcome(Schedule(decider.holds), story, error, network.decided)
 
     def _shortest(self, found: Outcome, number: int) -> Finding:
         best, left = found, _SHRINKING

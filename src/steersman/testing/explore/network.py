@@ -45,6 +45,8 @@ class Network:
         self._flows: dict[Flow, None] = {}
         self._messages = 0
         self._flow_numbers = 0
+        self.decided = 0
+        """How many messages a schedule could name."""
         self.in_order = False
         """From now on nothing is held back: the test is over."""
 
@@ -56,6 +58,8 @@ class Network:
         """Send a message; `arrive` is called when it arrives, or `broken` in its place, when nothing else of this flow
         arrives either. `text` tells it in the story."""
         self._messages += 1
+        if not self.in_order:
+            self.decided = self._messages
         fragile = flow.actor.partition("#")[0] in self._breaks
         hold = 0 if self.in_order else self._decider.hold(self._messages, flow.number, fragile=fragile)
         flow.waiting.append(Message(self._messages, arrive, broken, text, hold, hold))

@@ -5,7 +5,8 @@ from __future__ import annotations
 import asyncio
 import inspect
 import logging
-from collections.abc import Callable, Coroutine, Sequence
+import math
+from collections.abc import Callable, Collection, Coroutine, Mapping
 from functools import partial
 from typing import Any, TypedDict, cast
 
@@ -22,7 +23,7 @@ class _Wanted(TypedDict, total=False):
     runs: int
     seed: int
     delay: float
-    breaks: Sequence[str]
+    breaks: Collection[str]
 
 
 def take_over(item: pytest.Item) -> None:
@@ -35,7 +36,27 @@ def take_over(item: pytest.Item) -> None:
     if mark.args or (unknown := {*mark.kwargs} - {"runs", "seed", "delay", "breaks"}):
         what = "arguments without names" if mark.args else min(unknown)
         raise pytest.UsageError(f"{item.nodeid}: explore takes runs, seed, delay and breaks, not {what}")
+    if problem := _problem(mark.kwargs):
+        raise pytest.UsageError(f"{item.nodeid}: {problem}")
     item.runtest = partial(_explored, item, item.obj, cast("_Wanted", mark.kwargs))  # type: ignore[method-assign]
+
+
+def _problem(wanted: Mapping[str, Any]) -> str | None:
+    """What is wrong with the mark's values."""
+    runs, seed, delay, breaks = (wanted.get(name) for name in ("runs", "seed", "delay", "breaks"))
+    if runs is not None and (type(runs) is not int or runs < 1):
+        return f"explore's runs is an integer, at least 1, not {runs!r}"
+    if seed is not None and type(seed) is not int:
+        return f"explore's seed is an integer, not {seed!r}"
+    if delay is not None and (type(delay) not in (int, float) or not 0 <= delay < math.inf):
+        return f"explore's delay is a number of seconds, 0 or more, not {delay!r}"
+    if breaks is not None and (isinstance(breaks, str) or not _are_names(breaks)):
+        return f"explore's breaks is a list of user agents, not {breaks!r}"
+    return None
+
+
+def _are_names(value: Any) -> bool:
+    return isinstance(value, Collection) and all(isinstance(part, str) for part in value)
 
 
 def _explored(item: pytest.Function, function: Callable[..., Coroutine[Any, Any, object]], wanted: _Wanted) -> None:
@@ -54,8 +75,15 @@ def _explored(item: pytest.Function, function: Callable[..., Coroutine[Any, Any,
     explorer = Explorer(server, test, wanted.get("delay", PATIENCE), wanted.get("breaks", ()), no_failures, forget)
     replay = option("--explore-replay")
     if replay is not None:
-        outcome = explorer.run(parsed(replay).replay)
+        schedule = parsed(replay)
+        outcome = explorer.run(schedule.replay)
         _tell(item, outcome, "")
+        if missing := [number for number in schedule.holds if not 1 <= number <= outcome.messages]:
+            pytest.fail(
+                f"this schedule does not fit the test any more: it names message {min(missing)}, and the test sends "
+                f"{outcome.messages}",
+                pytrace=False,
+            )
         return
     runs = _chosen(option("--explore-runs"), wanted.get("runs", RUNS))
     seed = _chosen(option("--explore-seed"), wanted.get("seed", 0))

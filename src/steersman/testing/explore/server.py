@@ -24,6 +24,7 @@ from steersman.controlplane.transport import InProcessTransport
 from steersman.store.interface import Store
 from steersman.store.memory import MemoryStore
 from steersman.testing.apiserver import CRD, ApiServer
+from steersman.testing.clock import check_seconds
 from steersman.testing.explore.loop import VirtualLoop
 from steersman.testing.explore.sealed import Seal
 from steersman.testing.explore.transport import ExploredTransport, Wire, cut
@@ -179,6 +180,7 @@ class ExploredServer(ApiServer):
 
     def restart(self, down: float = 0.0) -> None:
         """See `ApiServer.restart`; it returns at once, and the server is back after `down` seconds of the run."""
+        check_seconds("restart", down)
         if self._wire is None:
             raise RuntimeError("a server that is explored is started again only while the test itself runs")
         if not self._restart.done():
