@@ -106,6 +106,19 @@ def test_a_server_starts_with_what_is_named(tmp_path: Path) -> None:
     assert status == 0, out
 
 
+def test_a_mark_whose_config_is_none(tmp_path: Path) -> None:
+    code = """
+    import pytest
+
+    @pytest.mark.apiserver(config=3)
+    def test_it(apiserver): ...
+    """
+    status, out = run(tmp_path, code)
+    assert status == 1, out
+    assert "the mark's config is a steersman.apiserver.server.ServerConfig, not 3" in out
+    assert "Traceback" not in out
+
+
 def test_another_user_may_do_what_the_rules_say(tmp_path: Path) -> None:
     status, out = run(
         tmp_path,

@@ -13,7 +13,6 @@ from pathlib import Path
 from typing import Any
 
 import orjson
-import yaml
 
 from steersman.apimachinery.errors import AlreadyExists
 from steersman.apiserver.authn.tokens import StaticTokens
@@ -23,19 +22,16 @@ from steersman.client.client import Client
 from steersman.client.config import Config
 from steersman.client.config.credentials import StaticCredentials
 from steersman.client.config.model import Impersonation
-from steersman.client.models import KubernetesObject
 from steersman.client.resources import Object, Resource
 from steersman.client.sync import SyncClient
 from steersman.controlplane.plane import ControlPlane
 from steersman.store.memory import MemoryStore
+from steersman.testing.manifests import Loadable, objects_of
 from steersman.testing.thread import ThreadedControlPlane, control_plane
 from steersman.testing.timeline import Timeline
 
 CRD = Resource("apiextensions.k8s.io/v1", "CustomResourceDefinition", "customresourcedefinitions", False)
 ESTABLISHED = 30.0
-
-Loadable = Path | str | Mapping[str, Any] | type[KubernetesObject]
-"""A file or directory of manifests, one object, or a model class (its CustomResourceDefinition)."""
 
 
 @dataclass
@@ -128,8 +124,10 @@ class ApiServer:
         """Create what there is in files, directories, objects and model classes; gives what was created.
 
         CustomResourceDefinitions come first, and are served when this returns. What exists already stays as it is.
+        Raises TypeError for what can be none of these, and ValueError, which names the file and the document, for what
+        holds no objects.
         """
-        objects = [obj for source in sources for obj in _objects(source)]
+        objects = [obj for source in sources for obj in objects_of(source)]
         definitions = [obj for obj in objects if obj.get("kind") == CRD.kind]
         made = [self._create(obj) for obj in definitions]
         for definition in definitions:
@@ -146,11 +144,17 @@ class ApiServer:
     ) -> Config:
         """Another user, who may do what `rules` (of a Role) say in the test's namespace, or `everywhere`.
 
+        Raises TypeError or ValueError for names that are none.
+
         `st.Client(apiserver.user("alice", [{"apiGroups": [""], "resources": ["pods"], "verbs": ["get"]}]))`
         """
+        if isinstance(groups, str):
+            raise TypeError(f"groups is a list of names, not {groups!r}")
+        for each in (name, *groups):
+            _check_name(each)
         kind = "ClusterRole" if everywhere else "Role"
         if rules:
-            api, metadata = "rbac.authorization.k8s.io/v1", {"name": f"test-{name}-{uuid.uuid4().hex[:6]}"}
+            api, metadata = "rbac.authorization.k8s.io/v1", {"name": f"test-{uuid.uuid4().hex[:6]}"}
             self.kube.create({"apiVersion": api, "kind": kind, "metadata": metadata, "rules": list(rules)})
             reference = {"apiGroup": "rbac.authorization.k8s.io", "kind": kind, "name": metadata["name"]}
             subject = {"apiGroup": "rbac.authorization.k8s.io", "kind": "User", "name": name}
@@ -174,6 +178,14 @@ class ApiServer:
                     return
                 if any(c["type"] == "NamesAccepted" and c["status"] == "False" for c in conditions):
                     raise ValueError(f"{name} cannot be served: {conditions[0]['message']}")
+
+
+def _check_name(name: object) -> None:
+    """Names travel in headers, which take neither ends that are blank nor control characters."""
+    if not isinstance(name, str):
+        raise TypeError(f"the name of a user or group is a text, not {name!r}")
+    if not name or name != name.strip() or not name.isprintable():
+        raise ValueError(f"the name of a user or group is a line of text without blank ends, not {name!r}")
 
 
 @contextmanager
@@ -206,20 +218,3 @@ def _first_content() -> MemoryStore:
             return store.copy()
 
     return asyncio.run(make())
-
-
-def _objects(source: Loadable) -> list[Object]:
-    if isinstance(source, Mapping):
-        return [dict(source)]
-    if isinstance(source, type):
-        from steersman.crdgen import crd_for
-
-        return [crd_for(source)]
-    path = Path(source)
-    files = sorted(p for p in path.rglob("*") if p.suffix in (".yaml", ".yml", ".json")) if path.is_dir() else [path]
-    found: list[Object] = []
-    for file in files:
-        for document in yaml.safe_load_all(file.read_text(encoding="utf-8")):
-            if isinstance(document, dict):
-                found += document["items"] if document.get("kind") == "List" else [document]
-    return found

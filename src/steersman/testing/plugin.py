@@ -102,7 +102,12 @@ def apiserver(request: pytest.FixtureRequest, tmp_path: Any) -> Iterator[ApiServ
 
     kubeconfig, context = (request.config.getoption(name) for name in ("--kubeconfig", "--kube-context"))
     marks = list(request.node.iter_markers("apiserver"))
-    chosen = next((mark.kwargs["config"] for mark in marks if mark.kwargs.get("config")), None)
+    chosen = next((mark.kwargs["config"] for mark in marks if mark.kwargs.get("config") is not None), None)
+    if chosen is not None:
+        from steersman.apiserver.server import ServerConfig
+
+        if not isinstance(chosen, ServerConfig):
+            pytest.fail(f"the mark's config is a steersman.apiserver.server.ServerConfig, not {chosen!r}", False)
     if kubeconfig is not None or context is not None:
         from steersman.testing.cluster import cluster_namespace
 
