@@ -55,7 +55,16 @@ class LeadershipLost(Exception):
 
 
 class Reason(NamedTuple):
-    """Why a reconcile runs: `cause` is one of the words below, `detail` says it to a reader."""
+    """Why a reconcile runs; `detail` says it to a reader, and `cause` is one of these words:
+
+    - "initial": the object was there when the controller began
+    - "created", "updated", "deleted": an event of the object, or of one that is mapped to it
+    - "resync": the regular look at everything
+    - "retry": the run before failed
+    - "conflict": the run before lost a race for a write
+    - "requeued": the reconciler asked for it (`Result.requeue_after`)
+    - "external": an event from outside of the cluster
+    """
 
     cause: str
     detail: str = ""
