@@ -386,6 +386,9 @@ class Client:
         so it must follow from the object it gets. When it changes nothing, nothing is written. Any error but Conflict
         is raised at once; after `backoff.steps` attempts the last Conflict is. `on_conflict` is told after each
         Conflict what the other writer has done, see `ConflictReport`.
+
+        `change` of a `SyncClient` runs on the client's own event loop: it must not use the same client, which raises
+        RuntimeError, but a second one.
         """
         query = self._write_query(field_manager, None, None)
         resource = kind.api_kind()

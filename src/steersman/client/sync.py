@@ -32,7 +32,10 @@ class Portal:
         """Run a coroutine to its end; interrupting the call (KeyboardInterrupt) cancels it. Raises what it raises."""
         if threading.current_thread() is self.thread:
             coroutine.close()
-            raise RuntimeError("a blocking call from the client's own event loop would wait for itself")
+            raise RuntimeError(
+                "a blocking call from the client's own event loop would wait for itself: a function that the client "
+                "calls (as `modify` does) must use another SyncClient"
+            )
         try:
             future = asyncio.run_coroutine_threadsafe(coroutine, self._loop)
         except RuntimeError:
