@@ -221,6 +221,10 @@ def test_what_does_not_come_to_an_end(tmp_path: Path) -> None:
     status, out = run(tmp_path, HANGS)
     assert status == 1
     assert "nothing can happen any more" in out or "has not come to an end at 3600 s of its own time" in out
+    assert re.search(
+        r"The test waits here:\n(.*\n)*?.*test_it.py:\d+ in test_waits_for_ever\n.*locks.py:\d+ in Event.wait", out
+    )
+    assert re.search(r"The test waits here:\n(.*\n)*?.*test_it.py:\d+ in test_never_rests\n", out)
     assert "has not come to an end after 100000 turns of its event loop" in out
     assert "there are no sockets while interleavings are explored" in out
     assert "make it async" in out

@@ -11,7 +11,7 @@ from functools import partial
 from typing import Any
 
 from steersman.runtime import tracing
-from steersman.testing.explore.loop import VirtualLoop
+from steersman.testing.explore.loop import VirtualLoop, waits_at
 from steersman.testing.explore.network import Network
 from steersman.testing.explore.schedule import Chance, Decider, Schedule
 from steersman.testing.explore.server import ExploredServer, Stage, Unprepared
@@ -145,11 +145,13 @@ class Explorer:
     async def _main(self, loop: VirtualLoop, story: Story, network: Network) -> BaseException | None:
         wire = Wire(network)
         async with self._server.running(wire):
-            test: asyncio.Future[Any] = asyncio.ensure_future(self._test())
+            test: asyncio.Task[Any] = asyncio.create_task(self._test())
             stuck = loop.watch_over(LONGEST)
             await asyncio.wait([test, stuck], return_when=asyncio.FIRST_COMPLETED)
             story.over = network.in_order = True
             error = _error_of(test) if test.done() else stuck.exception()
+            if error is not None and not test.done():
+                error.add_note(f"The test waits here:\n{waits_at(test)}")
             stuck.cancel()
             test.cancel()
             await asyncio.wait([test])

@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import selectors
 from collections.abc import Callable, Mapping
-from typing import Any, NoReturn, Protocol
+from typing import Any, NoReturn, Protocol, cast
 
 BEGIN = 1000.0
 """The loop's time at its start, in seconds."""
@@ -14,6 +14,19 @@ MAX_TURNS = 100_000
 
 class Stuck(AssertionError):
     """Nothing can happen any more, or things go on happening for ever."""
+
+
+def waits_at(task: asyncio.Task[Any]) -> str:
+    """Where a task waits, from its beginning to what it awaits, a line each."""
+    lines, awaited = [], cast("Any", task.get_coro())
+    while awaited is not None:
+        kind = next((kind for kind in ("cr", "gi", "ag") if hasattr(awaited, f"{kind}_frame")), None)
+        frame = None if kind is None else getattr(awaited, f"{kind}_frame")
+        if frame is None:
+            break
+        lines.append(f"  {frame.f_code.co_filename}:{frame.f_lineno} in {frame.f_code.co_qualname}")
+        awaited = getattr(awaited, "gi_yieldfrom" if kind == "gi" else f"{kind}_await")
+    return "\n".join(lines)
 
 
 class Idle(Protocol):
