@@ -131,7 +131,9 @@ class Player:
         self._target = target
         self._webhook = webhook
         self._patience = patience
-        suffix = "".join(random.choices(string.ascii_lowercase, k=SUFFIX_LENGTH))
+        # Groups are told in their order: a recorded one came after apps.
+        first = random.choice(string.ascii_lowercase[1:])
+        suffix = first + "".join(random.choices(string.ascii_lowercase, k=SUFFIX_LENGTH - 1))
         self._variables: dict[str, Any] = {
             "suffix": suffix,
             "group": f"{suffix}.example.com",
