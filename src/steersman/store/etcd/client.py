@@ -35,7 +35,8 @@ _OPTIONS = [
     ("grpc.enable_retries", 0),
     ("grpc.use_local_subchannel_pool", 1),
 ]
-_PAUSE = 0.1
+PAUSE = 0.1
+"""Seconds between two attempts."""
 _NEVER_SENT = "failed to connect to all addresses"
 _REFUSED = ("etcdserver: no leader", "etcdserver: too many requests", "etcdserver: not capable")
 _COMPACTED = "required revision has been compacted"
@@ -97,6 +98,8 @@ LEASE_GRANT = _method("Lease", "LeaseGrant", pb.LeaseGrantResponse)
 STATUS = _method("Maintenance", "Status", pb.StatusResponse)
 AUTHENTICATE = _method("Auth", "Authenticate", pb.AuthenticateResponse)
 WATCH = f"/{pb.PACKAGE}.Watch/Watch"
+NOWHERE = pb.RangeRequest(key=b"\0")
+"""What to ask RANGE for to learn the current revision: a key that nobody writes."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -199,7 +202,7 @@ class EtcdClient:
                 self.avoid(member)
             failures += 1
             if failures % len(self.members) == 0:
-                await asyncio.sleep(min(_PAUSE, max(deadline - loop.time(), 0)))
+                await asyncio.sleep(min(PAUSE, max(deadline - loop.time(), 0)))
         raise _unavailable(reason, doubtful=doubtful)
 
     async def first_answer(self, method: Method, request: Any) -> Any:

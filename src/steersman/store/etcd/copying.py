@@ -10,7 +10,7 @@ from collections.abc import AsyncIterator, Iterable
 from typing import Any
 
 from steersman.store.etcd import messages as pb
-from steersman.store.etcd.client import COMPACT, RANGE, TXN, EtcdClient, RevisionCompacted
+from steersman.store.etcd.client import COMPACT, NOWHERE, RANGE, TXN, EtcdClient, RevisionCompacted
 from steersman.store.etcd.feed import mark
 from steersman.store.etcd.keyspace import Keyspace
 from steersman.store.etcd.leases import Leases
@@ -46,7 +46,7 @@ class EtcdSnapshot:
         """Raises StoreUnavailable."""
         client = EtcdClient(settings)
         try:
-            answer = await client.first_answer(RANGE, pb.RangeRequest(key=b"\0"))
+            answer = await client.first_answer(RANGE, NOWHERE)
             await check_whole(client, Keyspace(settings.root.encode()))
         except BaseException:
             await client.close()

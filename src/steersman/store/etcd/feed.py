@@ -10,7 +10,7 @@ from itertools import count
 
 from steersman._util.tasks import end
 from steersman.store.etcd import messages as pb
-from steersman.store.etcd.client import RANGE, TXN, EtcdClient, RevisionCompacted
+from steersman.store.etcd.client import NOWHERE, PAUSE, RANGE, TXN, EtcdClient, RevisionCompacted
 from steersman.store.etcd.compaction import oldest_kept
 from steersman.store.etcd.keyspace import Keyspace
 from steersman.store.etcd.watch_stream import Batch, StreamBroken, WatchStream
@@ -19,7 +19,6 @@ from steersman.store.interface import StoreError, StoreEvent, StoreUnavailable
 log = logging.getLogger("steersman.store.etcd")
 _PATROL = 0.02
 """Seconds after which a member is asked how far it is, when somebody waits for what has not come."""
-_PAUSE = 0.1
 
 
 class Witness:
@@ -109,12 +108,12 @@ class Feed:
                 # It is tried ten times a second: what stays the same is told once.
                 log.log(logging.DEBUG if str(error) == said else logging.INFO, "etcd's watch begins anew: %s", error)
                 said = str(error)
-                await asyncio.sleep(_PAUSE)
+                await asyncio.sleep(PAUSE)
             except RevisionCompacted:
                 await self._begin_anew()
             except Exception:
                 log.exception("the watch of etcd failed, and begins again")
-                await asyncio.sleep(_PAUSE)
+                await asyncio.sleep(PAUSE)
             finally:
                 stream, self._stream = self._stream, None
                 if stream is not None:
@@ -144,10 +143,10 @@ class Feed:
         log.warning("etcd has compacted what happened since revision %d; everything is read anew", self.revision)
         try:
             oldest = await oldest_kept(self._client)
-            reply = await self._client.call(RANGE, pb.RangeRequest(key=b"\0"))
+            reply = await self._client.call(RANGE, NOWHERE)
         except (StoreError, RevisionCompacted) as error:
             log.info("not yet: %s", error)
-            await asyncio.sleep(_PAUSE)
+            await asyncio.sleep(PAUSE)
             return
         self.revision = self.last_event = reply.message.header.revision
         for witnesses in self._witnesses.values():

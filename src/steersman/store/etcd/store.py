@@ -16,6 +16,8 @@ from steersman.store._watching import Deliver, Ended, KeyWatch, Watching
 from steersman.store.etcd import messages as pb
 from steersman.store.etcd.client import (
     COMPACT,
+    NOWHERE,
+    PAUSE,
     RANGE,
     STATUS,
     TXN,
@@ -50,9 +52,6 @@ _FIRST_PAGE = 100
 _LARGEST_PAGE = 10_000
 _PAGE_BYTES = 16 * 1024 * 1024
 _HEALTH_INTERVAL = 2.0
-_PAUSE = 0.1
-_NOWHERE = pb.RangeRequest(key=b"\0")
-"""A read of a key that nobody writes: its answer tells the current revision."""
 
 
 class EtcdStore:
@@ -90,7 +89,7 @@ class EtcdStore:
             space = Keyspace(settings.root.encode())
             # With a root, revisions elsewhere are no events here: a mark makes one to begin with.
             answer = await (
-                client.first_answer(RANGE, _NOWHERE) if space.whole else client.first_answer(TXN, mark(space))
+                client.first_answer(RANGE, NOWHERE) if space.whole else client.first_answer(TXN, mark(space))
             )
             await check_whole(client, space)
             compacted = await oldest_kept(client)
@@ -250,7 +249,7 @@ class EtcdStore:
         if before is not None and not before.done():
             await asyncio.wait({before})
         self._reading, self._queued = self._queued, None
-        reply = await self._client.call(RANGE, _NOWHERE)
+        reply = await self._client.call(RANGE, NOWHERE)
         await self._feed.until(reply.message.header.revision)
 
     async def _catch_up(self, watch: KeyWatch) -> None:
@@ -268,7 +267,7 @@ class EtcdStore:
                 watch.fail(Compacted(self._compacted))
             except StreamBroken as error:
                 log.info("history is read from another member: %s", error)
-                await asyncio.sleep(_PAUSE)
+                await asyncio.sleep(PAUSE)
             finally:
                 if stream is not None:
                     stream.close()
