@@ -48,7 +48,10 @@ class Target:
     sessions: Sequence[aiohttp.ClientSession]
     tokens: Mapping[str, str]
 
-    async def send(self, step: Step, timeout: float = 30.0) -> aiohttp.ClientResponse:
+    def any_session(self) -> aiohttp.ClientSession:
+        return random.choice(self.sessions)
+
+    async def send(self, step: Step, session: aiohttp.ClientSession, timeout: float = 30.0) -> aiohttp.ClientResponse:
         """Send a step's request. The caller reads and releases the answer."""
         headers, body = {"Accept": "application/json"}, None
         if "rawBody" in step or "body" in step:
@@ -57,7 +60,7 @@ class Target:
         if token := self.tokens.get(step.get("as", "admin")):
             headers["Authorization"] = f"Bearer {token}"
         headers |= {name: str(value) for name, value in (step.get("headers") or {}).items()}
-        return await random.choice(self.sessions).request(
+        return await session.request(
             step.get("method", "GET"),
             URL(_path(step), encoded=True),
             data=body,
@@ -129,6 +132,7 @@ class Player:
 
     def __init__(self, target: Target, webhook: Webhook, patience: Patience) -> None:
         self._target = target
+        self._session = target.any_session()
         self._webhook = webhook
         self._patience = patience
         # Groups are told in their order: a recorded one came after apps.
@@ -186,7 +190,7 @@ class Player:
         elif "calls" in step:
             return {"calls": self._webhook.take_calls(step["calls"])}
         elif "watch" in step:
-            watch = self._watches[step["watch"]] = Watch(await self._target.send(step, 60.0))
+            watch = self._watches[step["watch"]] = Watch(await self._send(step, 60.0))
             return {"status": watch.status}
         elif "events" in step:
             return await self._take_events(step)
@@ -227,8 +231,14 @@ class Player:
 
     async def _request(self, step: Step) -> tuple[aiohttp.ClientResponse, bytes]:
         timeout = min(step.get("timeout", 30), self._patience.request)
-        async with await self._target.send(step, timeout) as response:
+        async with await self._send(step, timeout) as response:
             return response, await response.read()
+
+    async def _send(self, step: Step, timeout: float) -> aiohttp.ClientResponse:
+        """Send to any server, but a read of any state to the one asked last: others may not know all that it does."""
+        if (step.get("query") or {}).get("resourceVersion") != "0":
+            self._session = self._target.any_session()
+        return await self._target.send(step, self._session, timeout)
 
     async def _poll(self, wanted: Step) -> None:
         """Ask until the answer is as `wanted`. Raises TimedOutError."""
