@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import Any
 
+from steersman._util.dataclass import dataclass
 from steersman._util.gotext import format_float, quote
 
 _TYPES = {

@@ -6,10 +6,11 @@ Source: kubernetes `pkg/apis/**/register.go`, `pkg/kubeapiserver/default_storage
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 from functools import cache, cached_property
 from typing import TYPE_CHECKING, Any
 
+from steersman._util.dataclass import dataclass
 from steersman.api import _data
 from steersman.apimachinery.codec.protobuf import Schema
 from steersman.apimachinery.errors import BadRequest

@@ -6,11 +6,11 @@ Source: apimachinery `pkg/util/validation/field/errors.go` and `pkg/util/errors`
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
 from typing import Any
 
 import orjson
 
+from steersman._util.dataclass import dataclass
 from steersman._util.gotext import format_float, format_json_float, quote
 
 NOT_FOUND = "FieldValueNotFound"

@@ -6,8 +6,8 @@ Source: apimachinery `pkg/fields/selector.go`.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 
+from steersman._util.dataclass import dataclass
 from steersman.apimachinery.selectors import SelectorError
 
 FieldGetter = Callable[[str], str]

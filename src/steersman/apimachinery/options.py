@@ -5,9 +5,10 @@ Source: apimachinery `pkg/apis/meta/v1/validation/validation.go` and `pkg/apis/m
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Any
 
+from steersman._util.dataclass import dataclass
 from steersman.apimachinery import field_errors as fe
 from steersman.apimachinery.apply.names import validate_field_manager
 from steersman.apimachinery.errors import BadRequest, invalid

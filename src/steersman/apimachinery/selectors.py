@@ -6,9 +6,9 @@ Source: apimachinery `pkg/labels/selector.go`, `pkg/apis/meta/v1/helpers.go` and
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
 from typing import Any
 
+from steersman._util.dataclass import dataclass
 from steersman._util.gotext import quote
 from steersman.apimachinery import field_errors as fe
 from steersman.apimachinery import names

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Awaitable, Callable
 from contextlib import suppress
-from dataclasses import dataclass, field
+from dataclasses import field
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING
 
 from steersman._util import clock
+from steersman._util.dataclass import dataclass
 from steersman.apimachinery.apply.managers import Writer
 from steersman.apimachinery.apply.names import manager_name
 from steersman.apimachinery.options import options_object

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import TYPE_CHECKING
 
+from steersman._util.dataclass import dataclass
 from steersman.apimachinery.request_info import RequestInfo
 from steersman.apiserver.authn.user import UserInfo
 from steersman.net.http import Request, Response, StreamResponse

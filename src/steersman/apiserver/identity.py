@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from pathlib import Path
 
+from steersman._util.dataclass import dataclass
 from steersman.apiserver.authn.authenticator import BearerTokens
 from steersman.apiserver.authn.service_accounts import ServiceAccountTokens
 from steersman.apiserver.authz.attributes import AlwaysAllow

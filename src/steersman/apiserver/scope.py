@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import AbstractAsyncContextManager
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Any, Protocol, TypeVar
 
+from steersman._util.dataclass import dataclass
 from steersman._util.gotext import quote
 from steersman.apimachinery.apply.managers import Versions
 from steersman.apimachinery.codec import json as codec

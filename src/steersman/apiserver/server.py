@@ -10,11 +10,12 @@ import logging
 import socket
 import ssl
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from steersman._util.dataclass import dataclass
 from steersman.api.flowcontrol.fixed import LEVELS, SCHEMAS
 from steersman.apiserver.admission import Plugin, Validator
 from steersman.apiserver.admission.composition import Surroundings, compose

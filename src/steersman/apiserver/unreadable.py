@@ -6,8 +6,8 @@ Source: apiserver `pkg/storage/errors.go`, `pkg/storage/etcd3/{store,corrupt_obj
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 
+from steersman._util.dataclass import dataclass
 from steersman.apimachinery.errors import ApiError, InternalError, StoreReadError, details, qualified
 
 MOST_CAUSES = 100

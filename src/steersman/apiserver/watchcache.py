@@ -10,11 +10,11 @@ from bisect import bisect_left, insort
 from collections import deque
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import suppress
-from dataclasses import dataclass
 from typing import Any
 
 import orjson
 
+from steersman._util.dataclass import dataclass
 from steersman.apimachinery.codec import json as codec
 from steersman.apiserver.labelindex import LabelIndex
 from steersman.store.interface import KeyValue, StoreEvent

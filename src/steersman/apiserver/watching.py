@@ -11,8 +11,9 @@ import asyncio
 import logging
 from collections import deque
 from collections.abc import Callable, Hashable, Iterator
-from dataclasses import dataclass, field
+from dataclasses import field
 
+from steersman._util.dataclass import dataclass
 from steersman.apiserver.selection import Selection
 from steersman.apiserver.strategy import Object
 from steersman.apiserver.unreadable import Unreadable

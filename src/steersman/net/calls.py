@@ -7,12 +7,12 @@ import errno
 import socket
 import ssl
 from collections.abc import Mapping
-from dataclasses import dataclass
 from functools import lru_cache
 from types import MappingProxyType
 from typing import TYPE_CHECKING
 from urllib.parse import urlsplit
 
+from steersman._util.dataclass import dataclass
 from steersman.net.tls import client_ssl_context
 
 if TYPE_CHECKING:

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import TYPE_CHECKING
 from urllib.parse import unquote, urlsplit
 
+from steersman._util.dataclass import dataclass
 from steersman.store.history import History
 from steersman.store.interface import Store, StoreError
 from steersman.store.memory import MemoryStore

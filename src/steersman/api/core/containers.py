@@ -6,9 +6,10 @@ Source: kubernetes `pkg/apis/core/validation/validation.go`.
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Any
 
+from steersman._util.dataclass import dataclass
 from steersman.api import checks
 from steersman.api.core.environment import env_errors, env_from_errors
 from steersman.api.core.paths import descending_path, without_backsteps

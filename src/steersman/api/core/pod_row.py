@@ -5,10 +5,10 @@ Source: kubernetes `pkg/printers/internalversion/printers.go` (printPod).
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
 
+from steersman._util.dataclass import dataclass
 from steersman.api.tables import age
 
 Object = dict[str, Any]

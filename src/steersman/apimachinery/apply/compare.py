@@ -8,11 +8,11 @@ Source: structured-merge-diff `typed/compare.go`.
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass
 from typing import Any, Final
 
 import orjson
 
+from steersman._util.dataclass import dataclass
 from steersman.apimachinery.apply.fieldset import EMPTY, FieldSet, Node, canonical, graft, in_order, insert
 from steersman.apimachinery.apply.path import SELF
 from steersman.apimachinery.apply.typed import Atom, ListAtom, MapAtom, TypeView

@@ -5,10 +5,10 @@ Source: apimachinery `util/managedfields/internal/managedfields.go`, `pkg/apis/m
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import Any, NamedTuple, TypeAlias
 
+from steersman._util.dataclass import dataclass
 from steersman._util.gotext import quote
 from steersman.apimachinery.apply import path as paths
 from steersman.apimachinery.apply.fieldset import EMPTY, FieldSet

@@ -7,9 +7,9 @@ buildmanagerinfo, capmanagers, skipnonapplied), structured-merge-diff `merge/upd
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 from typing import Any, Protocol, TypeAlias
 
+from steersman._util.dataclass import dataclass
 from steersman.apimachinery.apply import entries
 from steersman.apimachinery.apply.compare import Comparison, compare, equal
 from steersman.apimachinery.apply.entries import Entry, Identity, Managed, WireEntry

@@ -7,11 +7,11 @@ Source: KEP-555; structured-merge-diff `merge/update.go` (Apply, prune); apimach
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
 from typing import Any
 
 import orjson
 
+from steersman._util.dataclass import dataclass
 from steersman._util.gotext import quote
 from steersman.apimachinery.apply import entries
 from steersman.apimachinery.apply import path as paths

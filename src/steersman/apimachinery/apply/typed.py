@@ -9,9 +9,10 @@ apiextensions `controller/openapi/builder/builder.go` (the metadata of custom an
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Any
 
+from steersman._util.dataclass import dataclass
 from steersman._util.govalue import Foreign
 from steersman.apimachinery.apply import path as paths
 

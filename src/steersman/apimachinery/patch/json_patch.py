@@ -10,11 +10,11 @@ Source: apiserver `endpoints/handlers/patch.go` (applyJSPatch), evanphx/json-pat
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
 from typing import Any, TypeAlias
 
 import orjson
 
+from steersman._util.dataclass import dataclass
 from steersman._util.gotext import quote
 from steersman.apimachinery.codec import json as codec
 from steersman.apimachinery.codec import spelled

@@ -9,10 +9,11 @@ Source: apimachinery `util/strategicpatch/patch.go` (StrategicMergeMapPatch), `u
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Any
 
 from steersman._util import govalue
+from steersman._util.dataclass import dataclass
 from steersman.apimachinery.errors import ApiError, BadRequest, Invalid
 from steersman.apimachinery.patch import element_order
 

@@ -7,9 +7,10 @@ Source: apiextensions `pkg/apiserver/schema/{structural,convert}.go` and
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Any
 
+from steersman._util.dataclass import dataclass
 from steersman.apimachinery.schema.formats import Check, is_recognised, string_format
 from steersman.apimachinery.schema.patterns import Pattern, PatternError, compile_pattern
 

@@ -6,9 +6,10 @@ Source: Go `net/url/url.go` (Parse, ParseRequestURI).
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from urllib.parse import unquote_to_bytes
 
+from steersman._util.dataclass import dataclass
 from steersman._util.gotext import quote
 from steersman.apimachinery.schema.addresses import AddressError, parse_address
 

@@ -6,9 +6,10 @@ Source: apiserver `pkg/admission/{attributes,chain,reinvocation}.go`.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Any, Protocol, runtime_checkable
 
+from steersman._util.dataclass import dataclass
 from steersman.apimachinery.apply.entries import problem
 from steersman.apimachinery.apply.typed import TypeView
 from steersman.apimachinery.gvk import GroupVersionKind

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from functools import partial
 from typing import TYPE_CHECKING
 
+from steersman._util.dataclass import dataclass
 from steersman.api import kinds
 from steersman.apiserver.admission.builtin import builtin_plugins
 from steersman.apiserver.admission.chain import Admission, Plugin, Reinvocable, Selective, Validator

@@ -15,9 +15,9 @@ from __future__ import annotations
 import inspect
 import logging
 from collections.abc import Awaitable, Callable, Iterable
-from dataclasses import dataclass
 from typing import Any
 
+from steersman._util.dataclass import dataclass
 from steersman._util.gotext import quote
 from steersman.apimachinery.codec import json as codec
 from steersman.apimachinery.errors import ApiError, forbidden, internal

@@ -9,11 +9,12 @@ Source: apiserver `pkg/endpoints/filters/impersonation/{constrained_impersonatio
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from urllib.parse import unquote
 
 import re2
 
+from steersman._util.dataclass import dataclass
 from steersman._util.gotext import quote
 from steersman.apimachinery import field_errors as fe
 from steersman.apimachinery.errors import BadRequest, Forbidden

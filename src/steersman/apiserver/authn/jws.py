@@ -7,12 +7,12 @@ Source: RFC 7515, 7517, 7518; go-jose `{jws,asymmetric,jwk}.go`.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 import orjson
 
 from steersman._util.base64url import decode
+from steersman._util.dataclass import dataclass
 
 if TYPE_CHECKING:
     from cryptography.hazmat.primitives.asymmetric.ec import EllipticCurvePublicKey

@@ -7,9 +7,9 @@ Source: apiserver `pkg/authorization/authorizer/interfaces.go`,
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from typing import Any, NamedTuple, Protocol
 
+from steersman._util.dataclass import dataclass
 from steersman._util.gotext import quote
 from steersman.apimachinery import errors
 from steersman.apiserver.authn.user import UserInfo

@@ -10,12 +10,12 @@ component-helpers `auth/rbac/reconciliation`.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Literal
 
 import orjson
 
+from steersman._util.dataclass import dataclass
 from steersman.apiserver.authz.policy_rules import missing_rules
 from steersman.apiserver.authz.rbac import GROUP
 

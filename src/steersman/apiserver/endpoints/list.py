@@ -6,9 +6,9 @@ Source: apiserver `pkg/endpoints/handlers/get.go`, `pkg/storage/etcd3/store.go` 
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
 
 from steersman._util import clock
+from steersman._util.dataclass import dataclass
 from steersman.api import kinds
 from steersman.apimachinery.codec import json as codec
 from steersman.apimachinery.codec.negotiate import JSON, PROTOBUF

@@ -10,9 +10,9 @@ from __future__ import annotations
 import asyncio
 import time
 from collections.abc import Mapping
-from dataclasses import dataclass
 from typing import Any
 
+from steersman._util.dataclass import dataclass
 from steersman.api.flowcontrol.fixed import LEVELS, MANDATORY, SCHEMAS, fixed
 from steersman.apiserver.authz.attributes import Attributes
 from steersman.apiserver.flowcontrol.levels import Level, Waiter, charge, share_out

@@ -6,9 +6,9 @@ Source: apiserver `pkg/util/flowcontrol/{rule,apf_controller}.go`.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from typing import Any
 
+from steersman._util.dataclass import dataclass
 from steersman.apiserver.authn.user import SERVICE_ACCOUNT_PREFIX, UserInfo, service_account_name
 from steersman.apiserver.authz.attributes import Attributes
 

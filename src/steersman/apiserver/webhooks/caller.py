@@ -10,10 +10,10 @@ import base64
 import binascii
 import posixpath
 from collections.abc import Mapping
-from dataclasses import dataclass
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
+from steersman._util.dataclass import dataclass
 from steersman._util.gotext import quote
 from steersman.apimachinery.schema.urls import escape_path, parse_url
 from steersman.apimachinery.unexpected import describe

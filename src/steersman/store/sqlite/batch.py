@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import asyncio
-from dataclasses import dataclass
 
+from steersman._util.dataclass import dataclass
 from steersman.store._keys import ABSENT, Ref
 from steersman.store.interface import CompareFailed, KeyValue, StoreEvent
 

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import contextlib
 import os
-from dataclasses import dataclass
 
+from steersman._util.dataclass import dataclass
 from steersman.store.sqlite import schema
 from steersman.store.sqlite.errors import explain
 from steersman.store.sqlite.lock import FileLock

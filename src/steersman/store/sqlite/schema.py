@@ -9,10 +9,10 @@ from __future__ import annotations
 
 import errno
 import os
-from dataclasses import dataclass
 
 import apsw
 
+from steersman._util.dataclass import dataclass
 from steersman.store._keys import ABSENT, KeyIndex, Ref
 from steersman.store.sqlite.errors import Damaged, ForeignFile, NewerFormat, OlderFormat, ReadOnly, explain
 from steersman.store.sqlite.upgrade import upgrade

@@ -7,9 +7,9 @@ Source: kubernetes `pkg/registry/admissionregistration/{validating,mutating}admi
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
 from functools import partial
 
+from steersman._util.dataclass import dataclass
 from steersman.apimachinery import field_errors as fe
 from steersman.apimachinery.errors import invalid
 from steersman.apimachinery.gvk import GroupVersionKind, split_api_version

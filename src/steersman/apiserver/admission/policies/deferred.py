@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
 from functools import partial
 from typing import TYPE_CHECKING
 
+from steersman._util.dataclass import dataclass
 from steersman.apiserver.admission.chain import Attributes
 from steersman.apiserver.admission.versions import equivalents
 from steersman.apiserver.authz.attributes import Authorizer
