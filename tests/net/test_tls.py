@@ -36,7 +36,7 @@ def server_pair(ca: pki.KeyPair) -> pki.KeyPair:
 async def tell_subject(request: Request) -> Response:
     if request.peer_certificate is None:
         return Response(200, (), b"nobody")
-    return Response(200, (), repr(pki.parse_subject(request.peer_certificate)).encode())
+    return Response(200, (), repr(pki.parse_subject(request.peer_certificate.der)).encode())
 
 
 async def test_client_certificates_are_optional_and_verified(start, talk, ca, server_pair) -> None:

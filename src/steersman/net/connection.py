@@ -11,7 +11,7 @@ from types import CoroutineType
 from typing import Any
 
 from .context import ServerContext, log
-from .http import Request, Response, StreamResponse
+from .http import PeerCertificate, Request, Response, StreamResponse
 from .messages import MessageStream
 from .reader import BODY, DONE, HEAD, WAITING, RequestReader
 from .stream import ChunkedStream
@@ -66,7 +66,9 @@ class Connection(RequestReader, asyncio.Protocol):
         secured: ssl.SSLObject | None = transport.get_extra_info("ssl_object")
         if secured is not None:
             self._secure = True
-            self.peer_certificate = secured.getpeercert(binary_form=True)
+            der = secured.getpeercert(binary_form=True)
+            if der is not None:
+                self.peer_certificate = PeerCertificate(der, secured.getpeercert)
         context = self.context
         context.connections.add(self)
         limit = context.limits.max_connections

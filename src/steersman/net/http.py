@@ -3,13 +3,25 @@
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
-from typing import Protocol
+from dataclasses import field
+from typing import Any, NamedTuple, Protocol
+
+from steersman._util.dataclass import dataclass
 
 
 def decode_value(value: bytes) -> str:
     """A header's value as text: UTF-8, with U+FFFD for other bytes; the white space that surrounds it is dropped."""
     return str(value, "utf-8", "replace").strip(" \t")
+
+
+class PeerCertificate(NamedTuple):
+    """A client's verified certificate.
+
+    `content` tells what is in it as `SSLObject.getpeercert()` does, or raises ssl.SSLError or ValueError.
+    """
+
+    der: bytes
+    content: Callable[[], Mapping[str, Any] | None]
 
 
 @dataclass(slots=True)
@@ -18,9 +30,9 @@ class Request:
 
     `path` is the raw path, still percent-encoded; `query` the raw query without "?". `too_large` is set when the
     body was longer than the server's limit: `body` is then empty and the connection closes after the answer.
-    `peer` is the client's "address:port" (IPv6 in brackets). `peer_certificate` is the client's verified certificate
-    (DER), None without one. `accepted_at` is the event loop's time, in seconds, at which the head had been read.
-    `raw_headers` are the headers as they came, in order: `header_values()` reads a repeated header from them.
+    `peer` is the client's "address:port" (IPv6 in brackets). `accepted_at` is the event loop's time, in seconds, at
+    which the head had been read. `raw_headers` are the headers as they came, in order: `header_values()` reads a
+    repeated header from them.
     """
 
     method: str
@@ -29,7 +41,7 @@ class Request:
     headers: Mapping[str, str]
     body: bytes = b""
     peer: str = ""
-    peer_certificate: bytes | None = None
+    peer_certificate: PeerCertificate | None = None
     too_large: bool = False
     accepted_at: float = 0.0
     raw_headers: Sequence[tuple[bytes, bytes]] = ()

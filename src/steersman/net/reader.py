@@ -11,7 +11,7 @@ from urllib.parse import urlsplit
 import httptools
 
 from .context import ServerContext
-from .http import Request, Response, decode_value
+from .http import PeerCertificate, Request, Response, decode_value
 from .wire import CLOSE, HTTP_10, KEEP_ALIVE
 
 # Where in a request the connection is.
@@ -83,7 +83,7 @@ class RequestReader:
         self.since = context.tick  # when the phase began
         self.want_continue = False
         self.peer = ""
-        self.peer_certificate: bytes | None = None
+        self.peer_certificate: PeerCertificate | None = None
         self.received = 0  # bytes of the unfinished head or body that came after the read in which it began
         self._reading = 0
         self._whole = False  # the read begins with a request
