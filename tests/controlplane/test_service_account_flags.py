@@ -1,13 +1,16 @@
 """Flags about service-account tokens."""
 
 import argparse
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
 
 from steersman.apiserver.authn.service_accounts import ServiceAccountConfig
-from steersman.apiserver.authn.signing_keys import generate
+from steersman.apiserver.authn.signing_keys import generate, public_keys
 from steersman.controlplane.service_account_flags import add_flags, configuration
+from steersman.net.pki import create_ca
 
 
 def read(directory: Path, *arguments: str) -> ServiceAccountConfig:
@@ -38,6 +41,35 @@ def test_several_issuers_and_audiences(tmp_path: Path) -> None:
     issuers = ("--service-account-issuer", "https://a", "--service-account-issuer", "https://b")
     config = read(tmp_path, *issuers, "--api-audiences", "x, y", "--service-account-max-token-expiration", "24h")
     assert (config.issuers, config.audiences, config.max_seconds) == (("https://a", "https://b"), ("x", "y"), 86400)
+
+
+def test_a_key_and_its_certificate_are_used_without_loading_what_reads_keys(tmp_path: Path) -> None:
+    """Its import would be a good part of a server's start."""
+    signer = create_ca("signer")
+    (tmp_path / "sa.key").write_bytes(signer.key)
+    (tmp_path / "sa.crt").write_bytes(signer.cert)
+    files = ("--service-account-signing-key-file", f"{tmp_path}/sa.key")
+    files += ("--service-account-key-file", f"{tmp_path}/sa.crt")
+    code = (
+        "import argparse, pathlib, sys\n"
+        "from steersman.controlplane.service_account_flags import add_flags, configuration\n"
+        "parser = argparse.ArgumentParser(); add_flags(parser, bool)\n"
+        "configuration(parser.parse_args(), pathlib.Path()); print('cryptography' in sys.modules)"
+    )
+    command = [sys.executable, "-c", code, *files]
+    assert subprocess.run(command, check=True, capture_output=True, text=True).stdout == "False\n"
+    assert [key.id for key in read(tmp_path, *files).keys().verifying] == [public_keys(signer.cert)[0].id]
+
+
+def test_a_file_beside_a_good_pair_is_looked_at(tmp_path: Path) -> None:
+    signer = create_ca("signer")
+    for name, content in (("sa.key", signer.key), ("sa.crt", signer.cert), ("text", b"no key")):
+        (tmp_path / name).write_bytes(content)
+    files = ("--service-account-signing-key-file", f"{tmp_path}/sa.key")
+    for name in ("sa.crt", "text"):
+        files += ("--service-account-key-file", f"{tmp_path}/{name}")
+    with pytest.raises(ValueError, match=f"--service-account-key-file {tmp_path}/text cannot be used: it holds no key"):
+        read(tmp_path, *files)
 
 
 @pytest.mark.parametrize("flag", ["--service-account-signing-key-file", "--service-account-key-file"])

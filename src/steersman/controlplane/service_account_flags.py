@@ -9,7 +9,7 @@ import argparse
 from collections.abc import Callable
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TypeVar
 
 from steersman._util.goduration import parse_nanoseconds
 from steersman.apiserver.authn.authenticator import DEFAULT_AUDIENCES
@@ -18,7 +18,9 @@ from steersman.apiserver.authn.service_accounts import ServiceAccountConfig
 if TYPE_CHECKING:
     from steersman.apiserver.authn.signing_keys import KeySet
 
+_T = TypeVar("_T")
 _KEY_FILE = "sa.key"
+_SIGNING, _VERIFYING = "--service-account-signing-key-file", "--service-account-key-file"
 _HOUR, _LONGEST = 3600, 1 << 32
 
 
@@ -33,12 +35,12 @@ def add_flags(parser: argparse.ArgumentParser, boolean: Callable[[str], bool]) -
         "(default: https://kubernetes.default.svc)",
     )
     add(
-        "--service-account-signing-key-file",
+        _SIGNING,
         metavar="FILE",
         help="the key (PEM) that signs tokens (default: a self-made one)",
     )
     add(
-        "--service-account-key-file",
+        _VERIFYING,
         action="append",
         metavar="FILE",
         help="a key (PEM) that tokens may be of, too; may be repeated",
@@ -82,15 +84,24 @@ def configuration(options: argparse.Namespace, directory: Path) -> ServiceAccoun
 
 
 def _keys(signing: str | None, verifying: list[str], directory: Path) -> Callable[[], KeySet]:
-    """Files that were named are read now, so that the server does not start without them."""
+    """Files that were named are read now, so that the server does not start without them.
+
+    A key and its certificate, which envtest names, are checked by what is loaded anyway.
+    """
     if signing is None and not verifying:
         return partial(_kept, directory / _KEY_FILE)
     from steersman.apiserver.authn import signing_keys
 
-    others = [_checked("--service-account-key-file", path, signing_keys.public_keys) for path in verifying]
-    if signing is None:
+    own = None if signing is None else _content(_SIGNING, signing)
+    others = [_content(_VERIFYING, path) for path in verifying]
+    paired = [own is not None and signing_keys.is_pair(own, other) for other in others]
+    for path, content, seen in zip(verifying, others, paired, strict=True):
+        if not seen:
+            _check(_VERIFYING, path, partial(signing_keys.public_keys, content))
+    if own is None or signing is None:
         return partial(signing_keys.kept, directory / _KEY_FILE, others)
-    own = _checked("--service-account-signing-key-file", signing, signing_keys.key_set)
+    if not any(paired):
+        _check(_SIGNING, signing, partial(signing_keys.key_set, own))
     return partial(signing_keys.key_set, own, others)
 
 
@@ -100,14 +111,16 @@ def _kept(path: Path) -> KeySet:
     return signing_keys.kept(path)
 
 
-def _checked(flag: str, path: str, read: Callable[[bytes], object]) -> bytes:
+def _content(flag: str, path: str) -> bytes:
+    return _check(flag, path, Path(path).read_bytes)
+
+
+def _check(flag: str, path: str, read: Callable[[], _T]) -> _T:
     try:
-        content = Path(path).read_bytes()
-        read(content)
+        return read()
     except (OSError, ValueError) as error:
         why = error.strerror if isinstance(error, OSError) else error
         raise ValueError(f"{flag} {path} cannot be used: {why}") from None
-    return content
 
 
 def _seconds(text: str) -> int:

@@ -24,12 +24,7 @@ from typing import Any, NoReturn
 NEEDED = ("steersman.envtest.apiserver", "steersman.controlplane.command", "uvloop")
 """What a server cannot start without."""
 
-SOON = (
-    "cryptography.x509",
-    "steersman.apiserver.authn.signing_keys",
-    "cryptography.hazmat.primitives.serialization",
-    "steersman.apiserver.crd.controller",
-)
+SOON = ("steersman.apiserver.authn.signing_keys", "steersman.apiserver.crd.controller")
 """What tests of operators will need, loaded while there is nothing else to do."""
 
 _TAKEN = b"."

@@ -1,15 +1,25 @@
 """Keys in PEM files, what they sign, and how they are told to others."""
 
 import base64
+from datetime import UTC, datetime
 from pathlib import Path
 
 import pytest
+from cryptography import x509
 from cryptography.hazmat.primitives.asymmetric import ec, ed25519, rsa
-from cryptography.hazmat.primitives.serialization import Encoding, NoEncryption, PrivateFormat, PublicFormat
+from cryptography.hazmat.primitives.hashes import SHA256
+from cryptography.hazmat.primitives.serialization import (
+    BestAvailableEncryption,
+    Encoding,
+    NoEncryption,
+    PrivateFormat,
+    PublicFormat,
+)
+from cryptography.x509.oid import NameOID
 from tests.apiserver.authn.issuing import sign
 
 from steersman.apiserver.authn.jws import Token, parse
-from steersman.apiserver.authn.signing_keys import KeySet, generate, generated, kept, key_set, public_keys
+from steersman.apiserver.authn.signing_keys import KeySet, generate, generated, is_pair, kept, key_set, public_keys
 from steersman.net.pki import create_ca
 
 
@@ -24,15 +34,14 @@ def public_pem(key: rsa.RSAPrivateKey | ec.EllipticCurvePrivateKey) -> bytes:
 RSA = rsa.generate_private_key(65537, 2048)
 
 
+KEYS = (RSA, *(ec.generate_private_key(curve()) for curve in (ec.SECP256R1, ec.SECP384R1, ec.SECP521R1)))
+KINDS = ("rsa", "p256", "p384", "p521")
+
+
 @pytest.mark.parametrize(
     ("key", "algorithm", "size"),
-    [
-        (RSA, "RS256", 256),
-        (ec.generate_private_key(ec.SECP256R1()), "ES256", 64),
-        (ec.generate_private_key(ec.SECP384R1()), "ES384", 96),
-        (ec.generate_private_key(ec.SECP521R1()), "ES512", 132),
-    ],
-    ids=["rsa", "p256", "p384", "p521"],
+    list(zip(KEYS, ("RS256", "ES256", "ES384", "ES512"), (256, 64, 96, 132), strict=True)),
+    ids=KINDS,
 )
 def test_what_a_key_signs_it_verifies(
     key: rsa.RSAPrivateKey | ec.EllipticCurvePrivateKey, algorithm: str, size: int
@@ -49,6 +58,46 @@ def test_what_a_key_signs_it_verifies(
     for other in ("none", "HS256", "PS256", "RS512", "RS999", ""):
         assert not verified(keys, signature, other, keys.signing.id)
     assert not verified(generated(), signature, algorithm, "")
+
+
+def certificate_pem(
+    key: rsa.RSAPrivateKey | ec.EllipticCurvePrivateKey | ed25519.Ed25519PrivateKey,
+) -> bytes:
+    name = x509.Name([x509.NameAttribute(NameOID.COMMON_NAME, "signer")])
+    start, end = datetime(2020, 1, 1, tzinfo=UTC), datetime(2120, 1, 1, tzinfo=UTC)
+    builder = x509.CertificateBuilder().subject_name(name).issuer_name(name).public_key(key.public_key())
+    builder = builder.serial_number(1).not_valid_before(start).not_valid_after(end)
+    made = builder.sign(key, None if isinstance(key, ed25519.Ed25519PrivateKey) else SHA256())
+    return made.public_bytes(Encoding.PEM)
+
+
+@pytest.mark.parametrize("key", KEYS, ids=KINDS)
+def test_a_key_and_its_certificate_are_seen_to_be_usable(
+    key: rsa.RSAPrivateKey | ec.EllipticCurvePrivateKey,
+) -> None:
+    private, certificate = private_pem(key), certificate_pem(key)
+    assert is_pair(private, certificate)
+    assert public_keys(certificate)[0].id == key_set(private).signing.id
+    traditional = key.private_bytes(Encoding.PEM, PrivateFormat.TraditionalOpenSSL, NoEncryption())
+    assert is_pair(traditional, certificate)
+    assert not is_pair(generate(), certificate)
+
+
+def test_what_does_not_certainly_belong_together_is_to_be_read() -> None:
+    private, certificate = private_pem(RSA), certificate_pem(RSA)
+    locked = RSA.private_bytes(Encoding.PEM, PrivateFormat.PKCS8, BestAvailableEncryption(b"secret"))
+    edwards = ed25519.Ed25519PrivateKey.generate()
+    for key, other in (
+        (private, public_pem(RSA)),
+        (private, private),
+        (private, certificate * 2),
+        (private * 2, certificate),
+        (private, b""),
+        (b"", certificate),
+        (locked, certificate),
+        (private_pem(edwards), certificate_pem(edwards)),
+    ):
+        assert not is_pair(key, other)
 
 
 def verified(keys: KeySet, signature: bytes, algorithm: str, key_id: str, signed: bytes = b"message") -> bool:

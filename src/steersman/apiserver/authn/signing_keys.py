@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import hashlib
 import os
+import ssl
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -18,6 +19,7 @@ import re2
 from steersman._util.base64url import encode
 from steersman.apiserver.authn.jws import Key, Token
 from steersman.net.pki import write_atomically
+from steersman.net.tls import load_pair
 
 if TYPE_CHECKING:
     from cryptography.hazmat.primitives.asymmetric.ec import EllipticCurvePrivateKey, EllipticCurvePublicKey
@@ -28,6 +30,16 @@ if TYPE_CHECKING:
     PrivateKey: TypeAlias = RSAPrivateKey | EllipticCurvePrivateKey
 
 _PEM = re2.compile(r"(?s)-----BEGIN ([A-Z0-9 ]+)-----.*?-----END [A-Z0-9 ]+-----")
+_KINDS = tuple(
+    bytes.fromhex(algorithm)
+    for algorithm in (
+        "300d06092a864886f70d0101010500",  # RSA
+        "301306072a8648ce3d020106082a8648ce3d030107",  # ECDSA on P-256
+        "301006072a8648ce3d020106052b81040022",  # P-384
+        "301006072a8648ce3d020106052b81040023",  # P-521
+    )
+)
+"""How a certificate says which kind of key it is for, in DER: RFC 3279, RFC 5480."""
 _CURVES = {"secp256r1": ("ES256", "P-256"), "secp384r1": ("ES384", "P-384"), "secp521r1": ("ES512", "P-521")}
 
 
@@ -116,6 +128,21 @@ def public_keys(pem: bytes) -> list[VerifyingKey]:
     if not found:
         raise ValueError("it holds no key that can be read")
     return found
+
+
+def is_pair(private: bytes, certificate: bytes) -> bool:
+    """Whether a private key and a certificate (PEM) belong together, and both can be used. Without `cryptography`.
+
+    What gives False may still be as good: whoever wants to know has to read it.
+    """
+    if private.count(b"-----BEGIN ") != 1 or certificate.count(b"-----BEGIN ") != 1 or b"ENCRYPTED" in private:
+        return False
+    try:
+        load_pair(ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER), certificate, private)
+        der = ssl.PEM_cert_to_DER_cert(certificate.decode("ascii").strip())
+    except (ValueError, ssl.SSLError):
+        return False
+    return any(kind in der for kind in _KINDS)
 
 
 def generate() -> bytes:
