@@ -5,10 +5,11 @@ Source: apimachinery `pkg/api/resource/{quantity,amount,math,suffix}.go`.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from functools import lru_cache, total_ordering
 
 import re2
+
+from steersman._util.dataclass import dataclass
 
 DECIMAL_SI = "DecimalSI"
 BINARY_SI = "BinarySI"

@@ -5,8 +5,9 @@ Source: apiserver `pkg/endpoints/request/requestinfo.go`.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from urllib.parse import unquote, unquote_plus
+
+from steersman._util.dataclass import dataclass
 
 _VERBS = {"POST": "create", "GET": "get", "HEAD": "get", "PUT": "update", "PATCH": "patch", "DELETE": "delete"}
 _HEX_DIGITS = frozenset("0123456789abcdefABCDEF")

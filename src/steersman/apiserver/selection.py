@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
+from steersman._util.dataclass import dataclass
 from steersman.apimachinery import field_selectors, selectors
 from steersman.apimachinery.errors import BadRequest
 from steersman.apimachinery.field_selectors import FieldSelector

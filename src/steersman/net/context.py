@@ -5,8 +5,10 @@ from __future__ import annotations
 import asyncio
 import logging
 from collections.abc import Awaitable
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Any, Protocol, TypeVar
+
+from steersman._util.dataclass import dataclass
 
 from .eager import EagerRunner
 from .http import AnyHandler

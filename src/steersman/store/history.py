@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections import deque
-from dataclasses import dataclass
+
+from steersman._util.dataclass import dataclass
 
 _MARKS = 16
 

@@ -7,8 +7,9 @@ revision. Old revisions stay readable and watchable until they are compacted.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from typing import Protocol
+
+from steersman._util.dataclass import dataclass
 
 
 @dataclass(frozen=True, slots=True)

@@ -5,8 +5,9 @@ Source: apiserver `pkg/endpoints/handlers/negotiation`.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from functools import lru_cache
+
+from steersman._util.dataclass import dataclass
 
 JSON = "application/json"
 YAML = "application/yaml"

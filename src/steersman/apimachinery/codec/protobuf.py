@@ -10,9 +10,11 @@ import base64
 import json
 import struct
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 from datetime import UTC, datetime, timedelta
 from typing import Any
+
+from steersman._util.dataclass import dataclass
 
 MAGIC = b"k8s\x00"
 MAX_DEPTH = 100
@@ -39,7 +41,7 @@ class Unknown:
     raw: bytes
 
 
-@dataclass
+@dataclass()
 class Schema:
     """`messages` by name, each as `[form, {field number: [name in JSON, type]}]`; `kinds` by `group/version/Kind`.
 

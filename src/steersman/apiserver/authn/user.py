@@ -6,8 +6,10 @@ Source: apiserver `pkg/authentication/user/user.go`.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from typing import Any
+
+from steersman._util.dataclass import dataclass
 
 ANONYMOUS = "system:anonymous"
 ALL_AUTHENTICATED = "system:authenticated"

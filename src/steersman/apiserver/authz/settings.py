@@ -6,9 +6,11 @@ Source: apiserver `pkg/apis/apiserver/v1/types.go` (AuthorizationConfiguration).
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
+
+from steersman._util.dataclass import dataclass
 
 if TYPE_CHECKING:
     from steersman.api.authorization.match_conditions import Condition

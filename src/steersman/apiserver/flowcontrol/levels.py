@@ -14,9 +14,11 @@ import asyncio
 import math
 from collections import deque
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from hashlib import blake2b
 from typing import Any
+
+from steersman._util.dataclass import dataclass
 
 _MIN_COST = 0.0001
 """Seconds of the server's time that a request counts as at least."""
