@@ -8,14 +8,13 @@ Source: kubernetes `pkg/registry/core/service/ipallocator/ipallocator.go`, whose
 from __future__ import annotations
 
 import logging
-import uuid
 from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
 from typing import Any
 
 import orjson
 
-from steersman._util import clock
+from steersman._util import clock, uids
 from steersman.apimachinery import times
 from steersman.apimachinery.codec import json as codec
 from steersman.apiserver.claimed import Claimed
@@ -93,7 +92,7 @@ class Claims:
                 "kind": "IPAddress",
                 "metadata": {
                     "name": name,
-                    "uid": str(uuid.uuid4()),
+                    "uid": uids.new(),
                     "creationTimestamp": self._now(),
                     "labels": {
                         "ipaddress.kubernetes.io/ip-family": "IPv6" if ":" in name else "IPv4",

@@ -11,9 +11,8 @@ import os
 import sys
 from collections.abc import Sequence
 from contextlib import suppress
-from dataclasses import dataclass
-from pathlib import Path
 
+from steersman._util.dataclass import dataclass
 from steersman.apiserver.admission.chain import Plugin, Validator
 from steersman.apiserver.admission.names import HERE, problem
 
@@ -78,12 +77,13 @@ def installed() -> list[Plugin | Validator]:
 
 def _offered() -> bool:
     """Whether any package offers plugins. To load what reads entry points takes longer than to look at all of them."""
+    wanted = ENTRY_POINTS.encode()
     for folder in sys.path:
         with suppress(OSError):
             for name in os.listdir(folder or "."):
                 if name.endswith((".dist-info", ".egg-info")):
-                    with suppress(OSError):
-                        if ENTRY_POINTS in (Path(folder) / name / "entry_points.txt").read_text("utf-8", "replace"):
+                    with suppress(OSError), open(os.path.join(folder, name, "entry_points.txt"), "rb") as file:
+                        if wanted in file.read():
                             return True
     return False
 

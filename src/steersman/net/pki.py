@@ -9,13 +9,14 @@ import datetime
 import ipaddress
 import os
 import ssl
-import tempfile
 import time
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
 from functools import lru_cache
 from pathlib import Path
 from typing import TYPE_CHECKING
+
+from steersman._util.dataclass import dataclass
+from steersman._util.durable import open_beside
 
 from .tls import client_ssl_context, peer_certificate, server_ssl_context
 
@@ -264,7 +265,7 @@ def _write_pair(directory: Path, name: str, pair: KeyPair) -> None:
 
 def write_atomically(path: Path, content: bytes, mode: int) -> None:
     """Replaces the file at once: readers see the old content or the new. `mode` holds from the first byte on."""
-    descriptor, temporary = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.")
+    descriptor, temporary = open_beside(path)
     try:
         with os.fdopen(descriptor, "wb") as file:
             os.chmod(temporary, mode)

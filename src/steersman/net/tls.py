@@ -1,11 +1,11 @@
-"""TLS contexts for both sides: TLS 1.2 or later, forward secrecy, HTTP/1.1."""
+"""TLS contexts for both sides: TLS 1.2 or later, forward secrecy."""
 
 from __future__ import annotations
 
 import contextlib
 import os
 import ssl
-import tempfile
+from collections.abc import Iterator
 from typing import Any
 
 _CIPHERS = "ECDHE+AESGCM:ECDHE+CHACHA20"  # for TLS 1.2; those of 1.3 are all modern
@@ -27,14 +27,19 @@ def server_ssl_context(cert: bytes, key: bytes, client_ca: bytes | None = None) 
 
 
 def client_ssl_context(
-    ca: bytes | None = None, cert: bytes | None = None, key: bytes | None = None, *, verify: bool = True
+    ca: bytes | None = None,
+    cert: bytes | None = None,
+    key: bytes | None = None,
+    *,
+    verify: bool = True,
+    protocol: str = "http/1.1",
 ) -> ssl.SSLContext:
     """A client's context: trusts `ca` (PEM), or the system's authorities without one; shows `cert` if given.
 
-    `verify=False` takes any server certificate.
+    `verify=False` takes any server certificate; `protocol` is what will be spoken (ALPN).
     """
     context = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
-    _harden(context)
+    _harden(context, protocol)
     if not verify:
         context.check_hostname = False
         context.verify_mode = ssl.CERT_NONE
@@ -67,19 +72,43 @@ def _trust(context: ssl.SSLContext, ca: bytes) -> None:
     context.load_verify_locations(cadata=ca.decode("ascii"))
 
 
-def _harden(context: ssl.SSLContext) -> None:
+def _harden(context: ssl.SSLContext, protocol: str = "http/1.1") -> None:
     context.minimum_version = ssl.TLSVersion.TLSv1_2
     context.set_ciphers(_CIPHERS)
-    context.set_alpn_protocols(["http/1.1"])
+    context.set_alpn_protocols([protocol])
 
 
 def load_pair(context: ssl.SSLContext, cert: bytes, key: bytes) -> None:
     """Have a context show a certificate (PEM) from the next handshake on. Raises ssl.SSLError."""
-    # The ssl module reads certificates and keys from files only.
-    descriptor, path = tempfile.mkstemp(suffix=".pem")  # made with mode 0600
+    with _file(key.rstrip() + b"\n" + cert) as path:
+        context.load_cert_chain(path)
+
+
+@contextlib.contextmanager
+def _file(content: bytes) -> Iterator[str]:
+    """A file for the ssl module, which reads nothing else: one in memory where there are such."""
+    in_memory = _memory_file()
+    if in_memory is not None:
+        descriptor, path = in_memory, f"/proc/self/fd/{in_memory}"
+    else:
+        import tempfile  # deferred: it loads more than a server's start otherwise needs
+
+        descriptor, path = tempfile.mkstemp(suffix=".pem")  # made with mode 0600
     try:
         with os.fdopen(descriptor, "wb") as file:
-            file.write(key.rstrip() + b"\n" + cert)
-        context.load_cert_chain(path)
+            file.write(content)
+            file.flush()
+            yield path
     finally:
-        os.unlink(path)
+        if in_memory is None:
+            os.unlink(path)
+
+
+def _memory_file() -> int | None:
+    """None where there are no files in memory, where a process must not make one, or where it cannot be named."""
+    if not hasattr(os, "memfd_create") or not os.path.isdir("/proc/self/fd"):
+        return None
+    try:
+        return os.memfd_create("pair")
+    except OSError:
+        return None

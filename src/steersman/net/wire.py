@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import time
 from collections.abc import Iterator, Sequence
-from email.utils import formatdate
 from http import HTTPStatus
 
 # How a connection goes on after a request, as flags.
@@ -23,13 +22,21 @@ _CONNECTION = {
     HTTP_10: b"Connection: close\r\n",
     HTTP_10 | KEEP_ALIVE: b"Connection: keep-alive\r\n",
 }
+_DAYS = ("Mon", "Tue", "Wed", "Thu", "Fri", "Sat", "Sun")
+_MONTHS = ("Jan", "Feb", "Mar", "Apr", "May", "Jun", "Jul", "Aug", "Sep", "Oct", "Nov", "Dec")
 _MAX_RENDERED = 512
 _rendered: dict[tuple[int, Sequence[tuple[str, str]]], bytes] = {}
 
 
 def date_line() -> bytes:
     """The Date header of this second, with its line end."""
-    return f"Date: {formatdate(time.time(), usegmt=True)}\r\n".encode()
+    return f"Date: {http_date(time.time())}\r\n".encode()
+
+
+def http_date(seconds: float) -> str:
+    """A time since the epoch as HTTP's headers have it (RFC 9110 section 5.6.7)."""
+    year, month, day, hour, minute, second, weekday, *_ = time.gmtime(seconds)
+    return f"{_DAYS[weekday]}, {day:02} {_MONTHS[month - 1]} {year:04} {hour:02}:{minute:02}:{second:02} GMT"
 
 
 def has_body(status: int) -> bool:

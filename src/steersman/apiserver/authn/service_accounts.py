@@ -7,15 +7,14 @@ KEP-1205 (bound tokens).
 from __future__ import annotations
 
 import hashlib
-import uuid
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import orjson
 
-from steersman._util import clock
+from steersman._util import clock, uids
 from steersman._util.base64url import encode
+from steersman._util.dataclass import dataclass
 from steersman._util.gotext import quote
 from steersman.apimachinery import times
 from steersman.apimachinery.errors import Unauthorized
@@ -129,7 +128,7 @@ class ServiceAccountTokens:
             "exp": now + seconds,
             "iat": now,
             "iss": self.config.issuers[0],
-            "jti": str(uuid.uuid4()),
+            "jti": uids.new(),
             _PRIVATE: private,
             "nbf": now,
             "sub": service_account_name(meta["namespace"], meta["name"]),

@@ -7,13 +7,13 @@ Source: kube-openapi `pkg/handler/handler.go`, `pkg/handler3/handler.go`; kube-a
 from __future__ import annotations
 
 import time
-from email.utils import formatdate
 
 from steersman.apimachinery.codec.negotiate import JSON, parse_accept
 from steersman.apiserver.core import Core
 from steersman.apiserver.exchange import Answer, Exchange
 from steersman.apiserver.openapi import Document, OpenAPI
 from steersman.net.http import Response
+from steersman.net.wire import http_date
 
 V2_PROTOBUF = "application/com.github.proto-openapi.spec.v2.v1.0+protobuf"
 _V2_PROTOBUF_OLD = "application/com.github.proto-openapi.spec.v2@v1.0+protobuf"
@@ -55,7 +55,7 @@ async def v3(core: Core, x: Exchange, rest: str) -> Answer:
         location = f"/openapi/v3/{rest}?hash={document.hash}"
         headers = (_NO_CACHE, ("Content-Type", JSON), ("ETag", _etag(document)), ("Location", location), _VARY)
         return Response(301, headers)
-    expires = ("Expires", formatdate(time.time() + _YEAR, usegmt=True))
+    expires = ("Expires", http_date(time.time() + _YEAR))
     return _answer(x, document, JSON, (("Cache-Control", "public, immutable"), expires, _VARY))
 
 
