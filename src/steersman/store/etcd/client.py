@@ -7,62 +7,34 @@ from __future__ import annotations
 
 import asyncio
 import logging
-import os
+import ssl
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
+from urllib.parse import urlsplit
 
-os.environ.setdefault("GRPC_VERBOSITY", "NONE")  # what it has to say is in its errors
-
-import grpc
-import grpc.aio
-
+from steersman.net.grpc import CallFailed, Channel, Code, Metadata, Stream
+from steersman.net.tls import client_ssl_context
 from steersman.store.etcd import messages as pb
 from steersman.store.etcd.settings import TLS, EtcdSettings
 from steersman.store.interface import StoreFull, StoreUnavailable, UnknownOutcome
 
 log = logging.getLogger("steersman.store.etcd")
-_OPTIONS = [
-    ("grpc.max_receive_message_length", -1),
-    ("grpc.max_send_message_length", -1),
-    ("grpc.keepalive_time_ms", 10_000),
-    ("grpc.keepalive_timeout_ms", 5_000),
-    ("grpc.keepalive_permit_without_calls", 1),
-    ("grpc.http2.max_pings_without_data", 0),
-    ("grpc.initial_reconnect_backoff_ms", 100),
-    ("grpc.min_reconnect_backoff_ms", 1000),
-    ("grpc.max_reconnect_backoff_ms", 1000),
-    ("grpc.enable_retries", 0),
-    ("grpc.use_local_subchannel_pool", 1),
-]
 PAUSE = 0.1
 """Seconds between two attempts."""
-_NEVER_SENT = "failed to connect to all addresses"
 _REFUSED = ("etcdserver: no leader", "etcdserver: too many requests", "etcdserver: not capable")
 _COMPACTED = "required revision has been compacted"
 _FUTURE = "required revision is a future revision"
 _FULL = "database space exceeded"
 _STALE_TOKEN = ("etcdserver: invalid auth token", "etcdserver: revision of auth store is old")
-_AGAIN = (
-    grpc.StatusCode.UNAVAILABLE,
-    grpc.StatusCode.DEADLINE_EXCEEDED,
-    grpc.StatusCode.CANCELLED,
-    grpc.StatusCode.UNKNOWN,
-)
-
-
+_AGAIN = (Code.UNAVAILABLE, Code.DEADLINE_EXCEEDED, Code.CANCELLED, Code.UNKNOWN)
 _PLAIN = (
-    ("Connection refused", "connection refused"),
-    ("Socket closed", "the connection was closed"),
-    ("Connection reset", "the connection was closed"),
     ("CERTIFICATE_VERIFY_FAILED", "its certificate is not trusted (see --etcd-cafile)"),
     ("WRONG_VERSION_NUMBER", "it speaks no TLS"),
-    ("resolving", "no such host"),
-    ("DNS resolution failed", "no such host"),
+    ("RECORD_LAYER_FAILURE", "it speaks no TLS"),
     ("user name is empty", "it wants a user (--etcd-user)"),
     ("invalid user ID or password", "wrong user or password"),
     ("certificate required", "it wants a client certificate (--etcd-certfile)"),
-    ("Deadline Exceeded", "no answer in time"),
 )
 
 
@@ -111,47 +83,26 @@ class Reply:
 
 
 class Member:
-    """One member: its channel, made when it is first asked."""
+    """One member, connected to when it is first asked."""
 
-    def __init__(self, address: str, tls: TLS | None) -> None:
+    def __init__(self, address: str, tls: ssl.SSLContext | None, attempt: float) -> None:
         self.address = address
-        self._tls = tls
-        self._channel: grpc.aio.Channel | None = None
-        self._callables: dict[str, Any] = {}
+        parts = urlsplit(f"//{address}")
+        assert parts.hostname is not None
+        assert parts.port is not None
+        self._channel = Channel(parts.hostname, parts.port, tls, attempt)
 
-    @property
-    def channel(self) -> grpc.aio.Channel:
-        if self._channel is None:
-            if self._tls is None:
-                self._channel = grpc.aio.insecure_channel(self.address, options=_OPTIONS)
-            else:
-                credentials = grpc.ssl_channel_credentials(self._tls.ca, self._tls.key, self._tls.cert)
-                self._channel = grpc.aio.secure_channel(self.address, credentials, options=_OPTIONS)
-        return self._channel
+    async def unary(self, method: Method, request: Any, timeout: float, metadata: Metadata) -> Any:
+        """The answer to a call. Raises CallFailed."""
+        answer = await self._channel.unary(method.path, request.SerializeToString(), timeout=timeout, metadata=metadata)
+        return method.response(answer)
 
-    def unary(self, method: Method) -> Any:
-        found = self._callables.get(method.path)
-        if found is None:
-            found = self._callables[method.path] = self.channel.unary_unary(
-                method.path, request_serializer=_serialize, response_deserializer=method.response
-            )
-        return found
-
-    def watch(self, metadata: list[tuple[str, str]]) -> Any:
-        """A new stream of watches."""
-        method = self.channel.stream_stream(
-            WATCH, request_serializer=_serialize, response_deserializer=pb.WatchResponse.FromString
-        )
-        return method(metadata=metadata, wait_for_ready=False)
+    async def watch(self, metadata: Metadata) -> Stream:
+        """A new stream of watches. Raises CallFailed."""
+        return await self._channel.stream(WATCH, metadata)
 
     async def close(self) -> None:
-        if self._channel is not None:
-            await self._channel.close()
-
-
-def _serialize(message: Any) -> bytes:
-    encoded: bytes = message.SerializeToString()
-    return encoded
+        await self._channel.close()
 
 
 class EtcdClient:
@@ -159,20 +110,16 @@ class EtcdClient:
 
     def __init__(self, settings: EtcdSettings) -> None:
         self.settings = settings
-        self.members = [Member(address, settings.tls) for address in settings.endpoints]
+        context = None if settings.tls is None else _context(settings.tls)
+        self.members = [Member(address, context, settings.attempt) for address in settings.endpoints]
         self._turn = 0
         self._met = False
         self.trouble = ""
-        self._metadata: list[tuple[str, str]] = []
+        self.metadata: Metadata = ()
 
     @property
     def member(self) -> Member:
         return self.members[self._turn]
-
-    @property
-    def metadata(self) -> list[tuple[str, str]] | None:
-        """Who we are, as a call's metadata."""
-        return self._metadata or None
 
     def avoid(self, member: Member) -> None:
         """Ask another member next, if there is one."""
@@ -191,12 +138,10 @@ class EtcdClient:
             member = self.member
             try:
                 await self._have_token()
-                answer = await member.unary(method)(
-                    request, timeout=min(left, self.settings.attempt), metadata=self.metadata
-                )
+                answer = await member.unary(method, request, min(left, self.settings.attempt), self.metadata)
                 self.trouble = ""
                 return Reply(answer, doubtful)
-            except grpc.aio.AioRpcError as error:
+            except CallFailed as error:
                 self.trouble = reason = f"{member.address}: {self._judge(error)}"
                 doubtful = doubtful or (method.writes and not _was_refused(error))
                 self.avoid(member)
@@ -212,8 +157,8 @@ class EtcdClient:
             member = self.member
             try:
                 await self._have_token()
-                answer = await member.unary(method)(request, timeout=self.settings.attempt, metadata=self.metadata)
-            except grpc.aio.AioRpcError as error:
+                answer = await member.unary(method, request, self.settings.attempt, self.metadata)
+            except CallFailed as error:
                 reasons.append(f"{member.address}: {self._judge(error)}")
                 self.avoid(member)
             else:
@@ -221,56 +166,58 @@ class EtcdClient:
                 return answer
         raise _unavailable("; ".join(reasons))
 
-    async def watch(self) -> tuple[Member, Any]:
+    async def watch(self) -> tuple[Member, Stream]:
         """A stream of watches at a member, which ends when that member loses sight of the cluster."""
         member = self.member
         try:
             await self._have_token()
-        except grpc.aio.AioRpcError as error:
+            return member, await member.watch((*self.metadata, ("hasleader", "true")))
+        except CallFailed as error:
             self.avoid(member)
             raise _unavailable(f"{member.address}: {self._judge(error)}") from None
-        return member, member.watch([*self._metadata, ("hasleader", "true")])
 
     async def close(self) -> None:
         for member in self.members:
             await member.close()
 
     async def _have_token(self) -> None:
-        """Log in, where that is not done. Raises AioRpcError."""
-        if self._metadata or not self.settings.user:
+        """Log in, where that is not done. Raises CallFailed."""
+        if self.metadata or not self.settings.user:
             return
         request = pb.AuthenticateRequest(name=self.settings.user, password=self.settings.password)
-        answer = await self.member.unary(AUTHENTICATE)(request, timeout=self.settings.attempt)
-        self._metadata = [("token", answer.token)]
+        answer = await self.member.unary(AUTHENTICATE, request, self.settings.attempt, ())
+        self.metadata = (("token", answer.token),)
 
-    def _judge(self, error: grpc.aio.AioRpcError) -> str:
+    def _judge(self, error: CallFailed) -> str:
         """Why an attempt failed, if another one may succeed; raises what will fail again."""
-        code, text = error.code(), error.details() or ""
+        text = error.details
         if _COMPACTED in text:
             raise RevisionCompacted from None
         if _FUTURE in text:
             raise RevisionInFuture from None
         if _FULL in text:
             raise StoreFull(text) from None
-        if any(known in text for known in _STALE_TOKEN) and self._metadata:
-            self._metadata = []
-        elif code not in _AGAIN and not any(known in text for known in _REFUSED):
-            raise _unavailable(f"{self.member.address}: {self._readable(text, code)}") from None
-        return self._readable(text, code)
+        if any(known in text for known in _STALE_TOKEN) and self.metadata:
+            self.metadata = ()
+        elif error.code not in _AGAIN and not any(known in text for known in _REFUSED):
+            raise _unavailable(f"{self.member.address}: {self._readable(text)}") from None
+        return self._readable(text)
 
-    def _readable(self, text: str, code: grpc.StatusCode) -> str:
-        """One line for people: gRPC's own texts begin with what was tried and end with what matters."""
-        if "Socket closed" in text and not self._met:
+    def _readable(self, text: str) -> str:
+        """One line for people."""
+        if not self._met and ("closed" in text or "does not speak HTTP/2" in text):
             other = "speaks no TLS" if self.settings.tls is not None else "wants TLS (--etcd-cafile)"
             return f"it has closed the connection; perhaps it {other}"
-        found = next((plain for known, plain in _PLAIN if known in text), "")
-        return found or " ".join(text.split()) or code.name.lower()
+        return next((plain for known, plain in _PLAIN if known in text), text)
 
 
-def _was_refused(error: grpc.aio.AioRpcError) -> bool:
+def _context(tls: TLS) -> ssl.SSLContext:
+    return client_ssl_context(tls.ca, tls.cert, tls.key, protocol="h2")
+
+
+def _was_refused(error: CallFailed) -> bool:
     """Whether it is certain that the call was not carried out."""
-    text = error.details() or ""
-    return any(known in text for known in (_NEVER_SENT, *_REFUSED, *_STALE_TOKEN))
+    return error.untouched or any(known in error.details for known in (*_REFUSED, *_STALE_TOKEN))
 
 
 def _unavailable(reason: str, *, doubtful: bool = False) -> StoreUnavailable:

@@ -179,7 +179,7 @@ class Feed:
         if self._space.whole:
             return
         if stream.abilities.true_progress:
-            await stream.ask_progress()
+            stream.ask_progress()
             return
         try:
             await self._client.call(TXN, mark(self._space))

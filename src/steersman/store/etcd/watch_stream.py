@@ -5,14 +5,11 @@ Source: etcd `api/etcdserverpb/rpc.proto`; kube-apiserver `pkg/storage/etcd3/wat
 
 from __future__ import annotations
 
-import asyncio
 import re
 from dataclasses import dataclass
 from typing import Any, Self
 
-import grpc
-import grpc.aio
-
+from steersman.net.grpc import CallFailed, Stream
 from steersman.store.etcd import messages as pb
 from steersman.store.etcd.client import STATUS, EtcdClient, Member, RevisionCompacted
 from steersman.store.interface import StoreEvent, StoreUnavailable
@@ -59,12 +56,11 @@ class StreamBroken(Exception):
 class WatchStream:
     """A running watch. Made by `open`; `read` until it raises; `close` in any case."""
 
-    def __init__(self, member: Member, call: Any, abilities: Abilities) -> None:
+    def __init__(self, member: Member, call: Stream, abilities: Abilities) -> None:
         self.member = member
         self.abilities = abilities
         self._call = call
         self._pieces: list[Any] = []
-        self._asking = self._closed = False
 
     @classmethod
     async def open(cls, client: EtcdClient, start: bytes, end: bytes, revision: int) -> Self:
@@ -75,36 +71,30 @@ class WatchStream:
             raise StreamBroken(str(error)) from None
         stream = cls(member, call, Abilities(False, False))
         try:
-            status = await member.unary(STATUS)(
-                pb.StatusRequest(), timeout=client.settings.attempt, metadata=client.metadata
-            )
-            stream.abilities = Abilities.of(status.version)
-            create = pb.WatchCreateRequest(
-                key=start, range_end=end, start_revision=revision, prev_kv=True, progress_notify=True, fragment=True
-            )
-            await call.write(pb.WatchRequest(create_request=create))
-        except (grpc.aio.AioRpcError, asyncio.InvalidStateError) as error:
+            status = await member.unary(STATUS, pb.StatusRequest(), client.settings.attempt, client.metadata)
+        except CallFailed as error:
             stream.close()
             client.avoid(member)
             raise StreamBroken(str(error)) from None
         except BaseException:
             stream.close()
             raise
+        stream.abilities = Abilities.of(status.version)
+        create = pb.WatchCreateRequest(
+            key=start, range_end=end, start_revision=revision, prev_kv=True, progress_notify=True, fragment=True
+        )
+        stream.ask(pb.WatchRequest(create_request=create))
         return stream
 
     async def read(self) -> Batch | None:
         """What comes next, None for an answer that says nothing of events. Raises StreamBroken, RevisionCompacted."""
         try:
-            answer = await self._call.read()
-        except grpc.aio.AioRpcError as error:
-            raise StreamBroken(f"{self.member.address}: {error.details()}") from None
-        except asyncio.CancelledError:
-            task = asyncio.current_task()
-            if self._closed and task is not None and not task.cancelling():
-                raise StreamBroken(f"{self.member.address} is left: it does not tell what was written") from None
-            raise
-        if answer is grpc.aio.EOF:
+            message = await self._call.read()
+        except CallFailed as error:
+            raise StreamBroken(f"{self.member.address}: {error.details}") from None
+        if message is None:
             raise StreamBroken(f"{self.member.address} has closed the stream")
+        answer = pb.WatchResponse.FromString(message)
         if answer.compact_revision:
             raise RevisionCompacted(answer.compact_revision)
         if answer.canceled:
@@ -120,21 +110,16 @@ class WatchStream:
         events = [_event(piece) for piece in pieces]
         return Batch(events, events[-1].revision)
 
-    async def ask_progress(self) -> None:
+    def ask_progress(self) -> None:
         """Have the member say how far it is; it answers when it has sent all before."""
-        if self._asking:
-            return
-        self._asking = True
-        try:
-            await self._call.write(pb.WatchRequest(progress_request=pb.WatchProgressRequest()))
-        except (grpc.aio.AioRpcError, asyncio.InvalidStateError):
-            pass  # whoever reads is told
-        finally:
-            self._asking = False
+        self.ask(pb.WatchRequest(progress_request=pb.WatchProgressRequest()))
+
+    def ask(self, request: Any) -> None:
+        """Send a request; if the stream has ended, who reads is told."""
+        self._call.write(request.SerializeToString())
 
     def close(self) -> None:
         """End it; who is reading is told that it is broken."""
-        self._closed = True
         self._call.cancel()
 
 
