@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING
 
 from steersman.envtest import place, standby
 from steersman.envtest.flags import FlagError, flags, known_flags
+from steersman.net.sockets import bound
 
 if TYPE_CHECKING:
     import argparse
@@ -27,15 +28,18 @@ _ELSEWHERE = frozenset({"Node", "ABAC"})
 
 def main(arguments: Sequence[str]) -> int:
     """Serve until SIGTERM or SIGINT, in a process that stands by if there is one. Returns the exit status."""
-    for index, argument in enumerate(arguments):
-        name, equals, value = argument.partition("=")
-        if name.lstrip("-") == "etcd-servers":
-            found = place.ask(value if equals else "".join(arguments[index + 1 : index + 2]))
-            if found is not None and found.standby is not None:
-                status = standby.call(found.standby, arguments)
-                if status is not None:
-                    return status
-    return serve(arguments)
+    try:
+        given = dict(flags(arguments, *known_flags("kube-apiserver")))
+    except FlagError:
+        return serve(arguments)
+    listener = _listen(given)
+    if servers := given.get("etcd-servers"):
+        found = place.ask(servers)
+        if found is not None and found.standby is not None:
+            status = standby.call(found.standby, arguments, listener)
+            if status is not None:
+                return status
+    return serve(arguments, listener)
 
 
 def serve(arguments: Sequence[str], listener: socket.socket | None = None) -> int:
@@ -67,15 +71,13 @@ def serve(arguments: Sequence[str], listener: socket.socket | None = None) -> in
     return command.run(options)
 
 
-def listen_early(arguments: Sequence[str]) -> socket.socket | None:
-    """Listen where the arguments say, before anything else is loaded: who asks whether the server is ready then waits
-    for the answer. None when that cannot be: the server itself will say why."""
-    from steersman.net.listen import ListenError, listen_at
-
+def _listen(given: Mapping[str, str]) -> socket.socket | None:
+    """Listen where the flags say, before anything else is done: who asks whether the server is ready then waits for the
+    answer. None when that cannot be: the server itself will say why."""
     try:
-        given = dict(flags(arguments, *known_flags("kube-apiserver")))
-        return listen_at(given["bind-address"], int(given["secure-port"]))
-    except (FlagError, KeyError, ValueError, ListenError):
+        address, port = given["bind-address"], int(given["secure-port"])
+        return bound(socket.AF_INET6 if ":" in address else socket.AF_INET, (address, port))
+    except (KeyError, ValueError, OverflowError, OSError):
         return None
 
 

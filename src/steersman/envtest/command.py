@@ -19,14 +19,11 @@ _SCRIPT = """#!/bin/sh
 # A stand-in, made by `steersman envtest-assets`.
 {help}exec {python} -m steersman.envtest {program} "$@"
 """
-# envtest asks for --help at each start, to see which flags there are: the script tells at once.
+# envtest asks for --help at each start, to see which flags there are: the script tells at once, by itself.
 _HELP = """for argument; do
   case $argument in -h | --help)
-    exec cat <<'END'
-Usage: {program} [flags]
-
-{flags}
-END
+    printf '%s\\n' {text}
+    exit
     ;;
   esac
 done
@@ -82,5 +79,5 @@ def _script(program: str) -> str:
     tells = ""
     if program != "kubectl":
         flags = "\n".join(f"  --{name}" for name in sorted(known_flags(program).names))
-        tells = _HELP.format(program=program, flags=flags)
+        tells = _HELP.format(text=shlex.quote(f"Usage: {program} [flags]\n\n{flags}"))
     return _SCRIPT.format(python=shlex.quote(sys.executable), program=program, help=tells)

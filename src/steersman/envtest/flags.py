@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import json
+import os
 from collections.abc import Collection, Iterator, Sequence
-from pathlib import Path
 from typing import NamedTuple
 
 
@@ -21,7 +21,8 @@ class Known(NamedTuple):
 
 def known_flags(program: str) -> Known:
     """Those of kube-apiserver 1.37.2, or of etcd 3.7."""
-    content = json.loads((Path(__file__).parent / "data" / "flags.json").read_text(encoding="utf-8"))[program]
+    with open(os.path.join(os.path.dirname(__file__), "data", "flags.json"), "rb") as file:
+        content = json.load(file)[program]
     return Known(frozenset(content["flags"]), frozenset(content["switches"]))
 
 

@@ -104,7 +104,7 @@ def _leave(run: Callable[[], int]) -> NoReturn:
 
 
 def _stand_by(channel: socket.socket) -> int:
-    """Load, wait for a call, and be its server. The call is taken, and its port opened, while all is being loaded."""
+    """Load, wait for a call, and be its server. The call is taken while all is being loaded."""
     for number in (*_SIGNALS, signal.SIGCHLD):
         signal.signal(number, signal.SIG_DFL)
     waiting = _Waiting(channel)
@@ -152,10 +152,7 @@ class _Waiting(threading.Thread):
                 os._exit(0)
             self.called.set()
             connection = socket.socket(fileno=received[0])
-            self.arguments = _become(connection)
-            from steersman.envtest import apiserver
-
-            self.listener = apiserver.listen_early(self.arguments)
+            self.arguments, self.listener = _become(connection)
             connection.sendall(_TAKEN)
             self.connection = connection
         finally:
@@ -163,9 +160,10 @@ class _Waiting(threading.Thread):
         _obey(connection)
 
 
-def _become(connection: socket.socket) -> Sequence[str]:
-    """Take over the caller's place in the system; gives its arguments."""
-    head, streams, _, _ = socket.recv_fds(connection, 8, 3)
+def _become(connection: socket.socket) -> tuple[Sequence[str], socket.socket | None]:
+    """Take over the caller's place in the system; gives its arguments, and the socket that it listens at."""
+    head, given, _, _ = socket.recv_fds(connection, 8, 4)
+    streams, listening = given[:3], given[3:]
     length = int.from_bytes(head, "big")
     content = bytearray()
     while len(content) < length or not length:
@@ -184,7 +182,7 @@ def _become(connection: socket.socket) -> Sequence[str]:
     time.tzset()
     arguments: list[str] = call["arguments"]
     sys.argv[1:] = ["kube-apiserver", *arguments]
-    return arguments
+    return arguments, socket.socket(fileno=listening[0]) if listening else None
 
 
 def _obey(connection: socket.socket) -> None:
@@ -195,10 +193,10 @@ def _obey(connection: socket.socket) -> None:
     os.kill(os.getpid(), signal.SIGKILL)
 
 
-def call(path: str, arguments: Sequence[str]) -> int | None:
+def call(path: str, arguments: Sequence[str], listener: socket.socket | None) -> int | None:
     """For the stand-in for kube-apiserver: let a loaded server run in this process's place; gives its exit status.
 
-    None when there is none at that path, and nothing has happened.
+    The server takes the `listener` over, too. None when there is no server at that path, and nothing has happened.
     """
     try:
         connection = socket.socket(socket.AF_UNIX)
@@ -208,13 +206,16 @@ def call(path: str, arguments: Sequence[str]) -> int | None:
     with connection:
         try:
             content = json.dumps(_call(arguments)).encode()
-            socket.send_fds(connection, [len(content).to_bytes(8, "big")], [0, 1, 2])
+            own = [0, 1, 2] if listener is None else [0, 1, 2, listener.fileno()]
+            socket.send_fds(connection, [len(content).to_bytes(8, "big")], own)
             connection.sendall(content)
             taken = connection.recv(1)
         except OSError:
             return None
         if not taken:
             return None
+        if listener is not None:
+            listener.close()
         return _await_end(connection)
 
 

@@ -8,7 +8,8 @@ import os
 import socket
 from typing import Any
 
-BACKLOG = 2048
+from .sockets import bound
+
 _TURN, _TURNS = 0.005, 200
 
 
@@ -29,7 +30,7 @@ async def listen(host: str, port: int) -> socket.socket:
             host or None, port, type=socket.SOCK_STREAM, flags=socket.AI_PASSIVE
         )
         family, _, _, _, address = sorted(found, key=lambda entry: entry[0] != socket.AF_INET)[0]
-        return _bound(family, address)
+        return bound(family, address)
     except socket.gaierror as error:
         raise ListenError(f"cannot listen on {where}: {error.strerror or error}") from error
     except OSError as error:
@@ -44,41 +45,13 @@ async def reserve(family: int, address: tuple[Any, ...]) -> socket.socket:
     """
     for _ in range(_TURNS):
         try:
-            return _bound(family, address, listens=False)
+            return bound(family, address, listens=False)
         except OSError as error:
             if error.errno != errno.EADDRINUSE:
                 raise
         await asyncio.sleep(_TURN)
-    return _bound(family, address, listens=False)
-
-
-def listen_at(address: str, port: int) -> socket.socket:
-    """As `listen`, without a loop: the host is an IP address. Raises ListenError."""
-    family = socket.AF_INET6 if ":" in address else socket.AF_INET
-    try:
-        return _bound(family, (address, port))
-    except (OSError, OverflowError) as error:
-        raise ListenError(f"cannot listen on {_where(address, port)}: {error}") from error
+    return bound(family, address, listens=False)
 
 
 def _where(host: str, port: int) -> str:
     return f"[{host}]:{port}" if ":" in host else f"{host}:{port}"
-
-
-def _bound(family: int, address: tuple[Any, ...], *, listens: bool = True) -> socket.socket:
-    listener = socket.socket(family, socket.SOCK_STREAM)
-    try:
-        listener.setblocking(False)
-        listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
-        # Accepted connections inherit these two; keep-alive finds watchers whose machine has gone.
-        listener.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
-        listener.setsockopt(socket.SOL_SOCKET, socket.SO_KEEPALIVE, 1)
-        if family == socket.AF_INET6:
-            listener.setsockopt(socket.IPPROTO_IPV6, socket.IPV6_V6ONLY, 0)
-        listener.bind(address)
-        if listens:
-            listener.listen(BACKLOG)
-    except BaseException:
-        listener.close()
-        raise
-    return listener

@@ -16,8 +16,9 @@ from .connection import Connection
 from .context import Limits, ServerContext
 from .eager import EagerRunner
 from .http import AnyHandler
-from .listen import BACKLOG, ListenError, listen, reserve
+from .listen import ListenError, listen, reserve
 from .loop import new_event_loop
+from .sockets import BACKLOG
 from .wire import date_line
 
 __all__ = ["Limits", "ListenError", "Server", "serve_in_thread"]
