@@ -8,13 +8,14 @@ Source: kubernetes `pkg/registry/core/service/ipallocator/ipallocator.go`, whose
 from __future__ import annotations
 
 import logging
+import uuid
 from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
 from typing import Any
 
 import orjson
 
-from steersman._util import clock, uids
+from steersman._util import clock
 from steersman.apimachinery import times
 from steersman.apimachinery.codec import json as codec
 from steersman.apiserver.claimed import Claimed
@@ -92,7 +93,7 @@ class Claims:
                 "kind": "IPAddress",
                 "metadata": {
                     "name": name,
-                    "uid": uids.new(),
+                    "uid": str(uuid.uuid4()),
                     "creationTimestamp": self._now(),
                     "labels": {
                         "ipaddress.kubernetes.io/ip-family": "IPv6" if ":" in name else "IPv4",

@@ -8,10 +8,10 @@ UID where the object has its own.
 from __future__ import annotations
 
 import asyncio
+import uuid
 from contextlib import suppress
 from pathlib import Path
 
-from steersman._util import uids
 from steersman.store.interface import CompareFailed, Store
 
 TIME = b"2006-01-02T15:04:05Z"
@@ -35,4 +35,4 @@ async def write_first_objects(store: Store, now: str, *, rbac: bool, fairness: b
 async def _write(store: Store, line: bytes, time: bytes) -> None:
     key, _, value = line.partition(b" ")
     with suppress(CompareFailed):
-        await store.swap(key, 0, value.replace(TIME, time).replace(UID, uids.new().encode()))
+        await store.swap(key, 0, value.replace(TIME, time).replace(UID, str(uuid.uuid4()).encode()))

@@ -6,10 +6,10 @@ Source: apiserver `pkg/registry/rest/{create,update,delete,meta}.go` and `pkg/re
 from __future__ import annotations
 
 import secrets
+import uuid
 from collections.abc import Awaitable, Callable
 from datetime import timedelta
 
-from steersman._util import uids
 from steersman._util.gotext import quote
 from steersman.apimachinery import field_errors as fe
 from steersman.apimachinery import times
@@ -44,7 +44,7 @@ def wipe_system_metadata(meta: Object) -> None:
 
 def fill_new_metadata(meta: Object, now: str) -> None:
     """System fields of an object to be created; a name is made from generateName when there is none."""
-    meta["uid"] = uids.new()
+    meta["uid"] = str(uuid.uuid4())
     meta["creationTimestamp"] = now
     if meta.get("generateName") and not meta.get("name"):
         meta["name"] = generate_name(meta["generateName"], secrets.SystemRandom())

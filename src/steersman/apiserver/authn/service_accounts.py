@@ -7,12 +7,13 @@ KEP-1205 (bound tokens).
 from __future__ import annotations
 
 import hashlib
+import uuid
 from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 import orjson
 
-from steersman._util import clock, uids
+from steersman._util import clock
 from steersman._util.base64url import encode
 from steersman._util.dataclass import dataclass
 from steersman._util.gotext import quote
@@ -128,7 +129,7 @@ class ServiceAccountTokens:
             "exp": now + seconds,
             "iat": now,
             "iss": self.config.issuers[0],
-            "jti": uids.new(),
+            "jti": str(uuid.uuid4()),
             _PRIVATE: private,
             "nbf": now,
             "sub": service_account_name(meta["namespace"], meta["name"]),

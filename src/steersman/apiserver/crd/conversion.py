@@ -7,12 +7,12 @@ Source: apiextensions-apiserver `pkg/apiserver/conversion/webhook_converter.go`.
 
 from __future__ import annotations
 
+import uuid
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any, TypeVar
 
 import orjson
 
-from steersman._util import uids
 from steersman.api.apiextensions import conversion_review as reviews
 from steersman.api.apiextensions.conversion_review import ConversionError
 from steersman.apimachinery.apply.typed import TypeView
@@ -65,7 +65,7 @@ class WebhookConverter:
             return ApiError(str(error)) if error.whole else _failed(obj, str(error))
 
     async def _ask(self, objects: Sequence[Object], api_version: str) -> list[Object]:
-        version, uid = reviews.review_version(self._offered), uids.new()
+        version, uid = reviews.review_version(self._offered), str(uuid.uuid4())
         review = reviews.request(version, uid, api_version, objects)
         body = await self._caller.call(self._config, review, TIMEOUT, name=self._name)
         found = reviews.converted(version, uid, body)

@@ -6,11 +6,11 @@ Source: apiserver `pkg/admission/plugin/webhook/{generic,mutating,validating}`.
 from __future__ import annotations
 
 import time
+import uuid
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import partial
 
-from steersman._util import uids
 from steersman._util.gotext import quote
 from steersman.api.admission import review as reviews
 from steersman.api.admission.review import Question, Verdict
@@ -140,7 +140,7 @@ class Asker:
             self.metrics.record_webhook(hook.name, kind, attributes.operation, code, rejected, seconds)
 
     async def _send(self, hook: Hook, question: Question, mutating: bool) -> Verdict:
-        uid = uids.new()
+        uid = str(uuid.uuid4())
         try:
             version = reviews.review_version(hook.review_versions)
         except AnswerError as error:
