@@ -26,6 +26,7 @@ else:
         """
 
         def make(cls):
+            cls.__doc__ = cls.__doc__ or cls.__name__  # else it were given its signature, which takes long
             for name, method in _methods(frozen, eq, cls.__dict__).items():
                 setattr(cls, name, method)
             made = dataclasses.dataclass(init=False, repr=False, eq=False, slots=slots)(cls)

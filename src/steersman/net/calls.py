@@ -55,6 +55,8 @@ class Trust:
 
 @dataclass(frozen=True, slots=True)
 class Reply:
+    """An answer, its body read."""
+
     status: int
     content_type: str
     body: bytes

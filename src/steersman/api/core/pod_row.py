@@ -16,6 +16,8 @@ Object = dict[str, Any]
 
 @dataclass(slots=True)
 class _State:
+    """What has been seen of the containers so far."""
+
     reason: str
     ready: int = 0
     restarts: int = 0
