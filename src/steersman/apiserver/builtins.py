@@ -11,7 +11,6 @@ from functools import cache, partial
 from typing import Any
 
 from steersman.api import kinds
-from steersman.api.core.pod import grace_period
 from steersman.api.kinds import BuiltinKind, Subresource
 from steersman.api.strategy import Strategy as Rules
 from steersman.apimachinery import selectors
@@ -28,7 +27,6 @@ from steersman.apiserver import rest
 from steersman.apiserver.catalog import Key
 from steersman.apiserver.endpoints.patch_errors import conversion_error
 from steersman.apiserver.scope import Column, ResourceScope, ScaleMapping, View
-from steersman.apiserver.services import ServiceAllocator
 from steersman.apiserver.strategy import Object
 from steersman.apiserver.watchcache import WatchCache
 
@@ -311,8 +309,12 @@ def _scope(kind: BuiltinKind, cache: WatchCache) -> ResourceScope:
     if "scale" in kind.subresources:
         scope.scale = ScaleMapping(*_REPLICAS, selector_text=_labels if kind.group == "" else _selector)
     if kind.group == "" and kind.kind == "Pod":
+        from steersman.api.core.pod import grace_period  # deferred: with the rules of a Pod, in a server that has some
+
         scope.grace = grace_period
     if kind.group == "" and kind.kind == "Service":
+        from steersman.apiserver.services import ServiceAllocator
+
         scope.begin = ServiceAllocator(scope.cache).begin
     scope.delete_policy = rules.default_delete_policy
     scope.delete_warning = _DELETE_WARNINGS.get((kind.group, kind.kind), "")

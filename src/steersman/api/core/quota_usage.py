@@ -9,11 +9,11 @@ from collections.abc import Callable, Iterable, Mapping
 from datetime import datetime, timedelta
 from typing import Any
 
+from steersman.api.classes import storage_class
 from steersman.api.core import resource_lists as lists
 from steersman.api.core.pod import quality_of_service
 from steersman.api.core.resource_lists import ONE, ZERO, ResourceList
 from steersman.api.core.resources import is_extended, is_huge_page, is_native
-from steersman.api.core.volume_kinds import storage_class
 from steersman.apimachinery import quantity
 from steersman.apimachinery.quantity import Quantity
 from steersman.apimachinery.times import parse_time

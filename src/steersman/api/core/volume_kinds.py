@@ -11,6 +11,7 @@ from typing import Any
 
 from steersman.api import checks
 from steersman.api.builtin import BuiltinStrategy, StatusStrategy
+from steersman.api.classes import CLAIM_PROTECTION, OLD_STORAGE_CLASS, VOLUME_PROTECTION, storage_class
 from steersman.api.core.affinity import node_selector_errors
 from steersman.api.core.claim_spec import VOLUME_MODES, access_mode_errors, claim_spec_errors, positive_errors
 from steersman.api.core.pod_warnings import claim_warnings, volume_warning
@@ -22,12 +23,9 @@ from steersman.apimachinery import field_errors as fe
 from steersman.apimachinery import quantity
 from steersman.apimachinery.field_errors import FieldError
 
-CLAIM_PROTECTION = "kubernetes.io/pvc-protection"
-VOLUME_PROTECTION = "kubernetes.io/pv-protection"
-BETA_CLASS = "volume.beta.kubernetes.io/storage-class"
 _USE_CLASS_NAME = 'deprecated since v1.8; use "storageClassName" attribute instead'
 _VOLUME_ANNOTATIONS = {
-    BETA_CLASS: _USE_CLASS_NAME,
+    OLD_STORAGE_CLASS: _USE_CLASS_NAME,
     "volume.beta.kubernetes.io/mount-options": 'deprecated since v1.31; use "mountOptions" attribute instead',
 }
 _RECYCLE = "The Recycle reclaim policy is deprecated. Instead, the recommended approach is to use dynamic provisioning."
@@ -77,8 +75,8 @@ class PersistentVolumeClaimStrategy(BuiltinStrategy):
         return errors + checks.immutable(spec.get("volumeMode"), before.get("volumeMode"), "volumeMode")
 
     def warnings(self, obj: Object, old: Object | None = None) -> list[str]:
-        deprecated = BETA_CLASS in (obj["metadata"].get("annotations") or {})
-        found = [f"metadata.annotations[{BETA_CLASS}]: {_USE_CLASS_NAME}"] if deprecated else []
+        deprecated = OLD_STORAGE_CLASS in (obj["metadata"].get("annotations") or {})
+        found = [f"metadata.annotations[{OLD_STORAGE_CLASS}]: {_USE_CLASS_NAME}"] if deprecated else []
         return found + claim_warnings(obj.get("spec") or {}, "spec")
 
     def row(self, obj: Object, now: datetime) -> list[Any]:
@@ -227,11 +225,6 @@ def _with_sources(spec: Object, old: Object) -> Object:
     if source is None and reference is not None and not reference.get("namespace"):
         return {**spec, "dataSource": reference}
     return spec
-
-
-def storage_class(meta: Object, spec: Object) -> str:
-    """The class that an object names, in the old annotation or in its spec."""
-    return (meta.get("annotations") or {}).get(BETA_CLASS) or spec.get("storageClassName") or ""
 
 
 def _or_unset(value: str | None) -> str:

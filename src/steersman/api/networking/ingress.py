@@ -11,6 +11,7 @@ from typing import Any
 
 from steersman.api import checks
 from steersman.api.builtin import BuiltinStrategy, StatusStrategy
+from steersman.api.classes import DEFAULT_INGRESS_CLASS, OLD_INGRESS_CLASS
 from steersman.api.core.service_rules import ingress_status_errors
 from steersman.api.strategy import Object, Strategy
 from steersman.api.tables import age
@@ -18,8 +19,6 @@ from steersman.apimachinery import field_errors as fe
 from steersman.apimachinery import names
 from steersman.apimachinery.field_errors import FieldError
 
-CLASS_ANNOTATION = "kubernetes.io/ingress.class"
-DEFAULT_CLASS = "ingressclass.kubernetes.io/is-default-class"
 _PATH_TYPES = ("Exact", "ImplementationSpecific", "Prefix")
 _SEQUENCES = ("//", "/./", "/../", "%2f", "%2F")
 _SUFFIXES = ("/..", "/.")
@@ -28,7 +27,7 @@ _WILDCARD = (
     "lower case alphanumeric characters, '-' or '.' and end with an alphanumeric character"
 )
 _WILDCARD_PATTERN = r"\*\.[a-z0-9]([-a-z0-9]*[a-z0-9])?(\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*"
-_DEPRECATED = f"annotation \"{CLASS_ANNOTATION}\" is deprecated, please use 'spec.ingressClassName' instead"
+_DEPRECATED = f"annotation \"{OLD_INGRESS_CLASS}\" is deprecated, please use 'spec.ingressClassName' instead"
 _SHOWN = 3
 
 
@@ -38,11 +37,11 @@ class IngressStrategy(BuiltinStrategy):
 
     def validate_create(self, obj: Object) -> list[FieldError]:
         errors = super().validate_create(obj)
-        given = (obj["metadata"].get("annotations") or {}).get(CLASS_ANNOTATION)
+        given = (obj["metadata"].get("annotations") or {}).get(OLD_INGRESS_CLASS)
         wanted = (obj.get("spec") or {}).get("ingressClassName")
         if given is not None and wanted is not None and given != wanted:
             text = "must match `ingressClassName` when both are specified"
-            errors.append(fe.invalid(f"annotations.{CLASS_ANNOTATION}", given, text))
+            errors.append(fe.invalid(f"annotations.{OLD_INGRESS_CLASS}", given, text))
         return errors
 
     def validate_update(self, new: Object, old: Object) -> list[FieldError]:
@@ -52,7 +51,7 @@ class IngressStrategy(BuiltinStrategy):
         return IngressStatusStrategy(self) if name == "status" else super().subresource(name)
 
     def warnings(self, obj: Object, old: Object | None = None) -> list[str]:
-        return [_DEPRECATED] if old is None and CLASS_ANNOTATION in (obj["metadata"].get("annotations") or {}) else []
+        return [_DEPRECATED] if old is None and OLD_INGRESS_CLASS in (obj["metadata"].get("annotations") or {}) else []
 
     def row(self, obj: Object, now: datetime) -> list[Any]:
         meta, spec = obj["metadata"], obj.get("spec") or {}
@@ -111,7 +110,7 @@ class IngressClassStrategy(BuiltinStrategy):
 
     def row(self, obj: Object, now: datetime) -> list[Any]:
         meta, spec = obj["metadata"], obj.get("spec") or {}
-        default = (meta.get("annotations") or {}).get(DEFAULT_CLASS) == "true"
+        default = (meta.get("annotations") or {}).get(DEFAULT_INGRESS_CLASS) == "true"
         given = spec.get("parameters")
         text = "<none>"
         if given is not None:

@@ -10,12 +10,12 @@ from typing import Any
 
 from steersman.api import checks
 from steersman.api.builtin import BuiltinStrategy
+from steersman.api.classes import SYSTEM_PRIORITIES
 from steersman.api.strategy import Object
 from steersman.api.tables import age
 from steersman.apimachinery import field_errors as fe
 from steersman.apimachinery.field_errors import FieldError
 
-SYSTEM = {"system-node-critical": 2000001000, "system-cluster-critical": 2000000000}
 HIGHEST = 1000000000
 """The greatest value that users may give."""
 
@@ -55,8 +55,8 @@ class PriorityClassStrategy(BuiltinStrategy):
 
 
 def _system_problem(name: str, value: int, default: bool) -> str:
-    if name not in SYSTEM:
+    if name not in SYSTEM_PRIORITIES:
         return f"{name} is not a known system priority class"
-    if value != SYSTEM[name]:
-        return f"value of {name} PriorityClass must be {SYSTEM[name]}"
+    if value != SYSTEM_PRIORITIES[name]:
+        return f"value of {name} PriorityClass must be {SYSTEM_PRIORITIES[name]}"
     return "globalDefault of " + name + " PriorityClass must be false" if default else ""

@@ -11,6 +11,7 @@ from typing import Any
 
 from steersman.api import checks
 from steersman.api.builtin import BuiltinStrategy
+from steersman.api.classes import is_default_storage_class
 from steersman.api.node_labels import deprecation
 from steersman.api.strategy import Object
 from steersman.api.tables import age
@@ -18,8 +19,6 @@ from steersman.apimachinery import field_errors as fe
 from steersman.apimachinery.field_errors import FieldError
 from steersman.apimachinery.meta import validate_label_name
 
-DEFAULT_CLASS = "storageclass.kubernetes.io/is-default-class"
-BETA_DEFAULT_CLASS = "storageclass.beta.kubernetes.io/is-default-class"
 _FIXED = ("parameters", "provisioner", "reclaimPolicy", "volumeBindingMode")
 _MAX_PARAMETERS, _MAX_SIZE = 512, 256 * 1024
 
@@ -60,7 +59,7 @@ class StorageClassStrategy(BuiltinStrategy):
         meta = obj["metadata"]
         annotations = meta.get("annotations") or {}
         name = meta.get("name") or ""
-        if is_default(annotations):
+        if is_default_storage_class(annotations):
             name += " (default)"
         return [
             name,
@@ -91,8 +90,3 @@ def _topologies_errors(topologies: Sequence[Object], place: str) -> list[FieldEr
         errors += [fe.duplicate(here, "") for other in terms if other == term]
         terms.append(term)
     return errors
-
-
-def is_default(annotations: Object) -> bool:
-    """Whether claims without a class get this one."""
-    return "true" in (annotations.get(DEFAULT_CLASS), annotations.get(BETA_DEFAULT_CLASS))

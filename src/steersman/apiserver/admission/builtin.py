@@ -9,10 +9,16 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable
 
-from steersman.api.core.volume_kinds import BETA_CLASS, CLAIM_PROTECTION, VOLUME_PROTECTION, storage_class
-from steersman.api.networking.ingress import CLASS_ANNOTATION, DEFAULT_CLASS
-from steersman.api.scheduling.priorityclass import SYSTEM
-from steersman.api.storage.storageclass import is_default
+from steersman.api.classes import (
+    CLAIM_PROTECTION,
+    DEFAULT_INGRESS_CLASS,
+    OLD_INGRESS_CLASS,
+    OLD_STORAGE_CLASS,
+    SYSTEM_PRIORITIES,
+    VOLUME_PROTECTION,
+    is_default_storage_class,
+    storage_class,
+)
 from steersman.apimachinery import quantity
 from steersman.apimachinery.errors import forbidden
 from steersman.apiserver.admission.chain import Attributes, Plugin
@@ -110,8 +116,11 @@ class Priority:
         found: Object | None = None
         if name:
             entry = classes.get(name)
-            found = entry.decode() if entry else {"value": SYSTEM[name]} if name in SYSTEM else None
-            if found is None:
+            if entry:
+                found = entry.decode()
+            elif name in SYSTEM_PRIORITIES:
+                found = {"value": SYSTEM_PRIORITIES[name]}
+            else:
                 raise forbidden("", "pods", pod, f"no PriorityClass with name {name} was found")
         else:
             defaults = [item for item in _all(classes, b'"globalDefault":true') if item.get("globalDefault")]
@@ -174,10 +183,10 @@ class DefaultStorageClass:
         if claim is None:
             return
         spec, annotations = claim.get("spec") or {}, claim["metadata"].get("annotations") or {}
-        if spec.get("storageClassName") is not None or BETA_CLASS in annotations:
+        if spec.get("storageClassName") is not None or OLD_STORAGE_CLASS in annotations:
             return
         classes = _all(self._look("storage.k8s.io", "storageclasses"), b"is-default-class")
-        name = _newest(item for item in classes if is_default(item["metadata"].get("annotations") or {}))
+        name = _newest(item for item in classes if is_default_storage_class(item["metadata"].get("annotations") or {}))
         if name:
             claim["spec"] = {**spec, "storageClassName": name}
 
@@ -226,11 +235,11 @@ class DefaultIngressClass:
         if ingress is None:
             return
         spec, annotations = ingress.get("spec") or {}, ingress["metadata"].get("annotations") or {}
-        if spec.get("ingressClassName") is not None or CLASS_ANNOTATION in annotations:
+        if spec.get("ingressClassName") is not None or OLD_INGRESS_CLASS in annotations:
             return
         classes = _all(self._look("networking.k8s.io", "ingressclasses"), b"is-default-class")
         name = _newest(
-            item for item in classes if (item["metadata"].get("annotations") or {}).get(DEFAULT_CLASS) == "true"
+            item for item in classes if (item["metadata"].get("annotations") or {}).get(DEFAULT_INGRESS_CLASS) == "true"
         )
         if name:
             ingress["spec"] = {**spec, "ingressClassName": name}

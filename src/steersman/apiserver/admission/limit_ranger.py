@@ -5,7 +5,6 @@ Source: kubernetes `plugin/pkg/admission/limitranger/admission.go`.
 
 from __future__ import annotations
 
-from steersman.api.core.limits import claim_problems, complete, pod_problems
 from steersman.apimachinery.errors import forbidden
 from steersman.apiserver.admission.chain import Attributes
 from steersman.apiserver.strategy import Object
@@ -28,6 +27,8 @@ class LimitRanger:
 
     async def admit(self, attributes: Attributes) -> None:
         """Complete the containers of a new Pod."""
+        from steersman.api.core.limits import complete  # deferred: most servers have no LimitRange
+
         pod = attributes.obj
         if attributes.scope.resource == "pods" and pod is not None:
             for limit_range in self._concerning(attributes):
@@ -35,6 +36,8 @@ class LimitRanger:
 
     async def validate(self, attributes: Attributes) -> None:
         """Raises Forbidden for what is outside of the limits."""
+        from steersman.api.core.limits import claim_problems, pod_problems
+
         obj, scope = attributes.obj, attributes.scope
         problems_of = pod_problems if scope.resource == "pods" else claim_problems
         for limit_range in self._concerning(attributes):

@@ -5,8 +5,6 @@ Source: kubernetes `pkg/registry/core/pod/storage/storage.go` (BindingREST).
 
 from __future__ import annotations
 
-from steersman.api.core.pod import bind as bind_pod
-from steersman.api.core.pod import binding_errors
 from steersman.api.kinds import builtin_kind
 from steersman.apimachinery.errors import ApiError, BadRequest, conflict
 from steersman.apimachinery.field_errors import aggregate
@@ -20,6 +18,8 @@ from steersman.apiserver.strategy import Object
 
 async def bind(core: Core, scope: ResourceScope, x: Exchange) -> Answer:
     """Give the Pod that the path names the node of the Binding, and the condition PodScheduled."""
+    from steersman.api.core import pod as rules  # deferred: with the rules of a Pod, in a server that has some
+
     choice = answers.accepted(x, frozenset(), scope)
     options = write_options(x.info, "CreateOptions")
     binding = await large.read(
@@ -28,7 +28,7 @@ async def bind(core: Core, scope: ResourceScope, x: Exchange) -> Answer:
     name = x.info.name
     if binding["metadata"].get("name") != name:
         raise BadRequest("name in URL does not match name in Binding object")
-    if errors := binding_errors(binding):
+    if errors := rules.binding_errors(binding):
         raise ApiError(aggregate(errors))
     ctx = core.write_context(x, options.field_manager, dry_run=options.dry_run, subresource="binding")
 
@@ -44,7 +44,7 @@ async def bind(core: Core, scope: ResourceScope, x: Exchange) -> Answer:
             why = f'pod {name} is already assigned to node "{spec["nodeName"]}"'
             raise conflict("", "pods/binding", name, why)
         pod = {**old, "metadata": dict(meta)}
-        bind_pod(pod, binding, ctx.now)
+        rules.bind(pod, binding, ctx.now)
         return pod
 
     strategy = scope.subresource_strategies["binding"]
