@@ -41,7 +41,7 @@ class Blocked(MetaPathFinder):
 
 sys.meta_path.insert(0, Blocked())
 """
-BLOCKED_NAMES = ("apsw", "cryptography", "prometheus_client", "uvloop", "grpc", "pytest")
+BLOCKED_NAMES = ("apsw", "cryptography", "prometheus_client", "uvloop", "hpack", "pytest")
 POSIX = ("fcntl", "grp", "pwd", "resource", "termios")
 
 OPERATOR = """\

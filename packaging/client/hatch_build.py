@@ -24,6 +24,8 @@ PARTS = (
     "py.typed",
     "runtime",
 )
+LEFT_OUT = ("net/grpc.py", "net/http2")
+"""What only a store in etcd needs."""
 
 
 class ClientSources(BuildHookInterface[Any]):
@@ -35,5 +37,10 @@ class ClientSources(BuildHookInterface[Any]):
         root = next(place for place in (here, here.parents[1]) if (place / "src/steersman").is_dir())
         below = "src/steersman" if self.target_name == "sdist" else "steersman"
         included = build_data["force_include"]
-        for part in PARTS:
-            included[str(root / "src/steersman" / part)] = f"{below}/{part}"
+        source = root / "src/steersman"
+        parents = {Path(each).parent for each in LEFT_OUT}
+        parts = [part for part in map(Path, PARTS) if part not in parents]
+        inside = [path.relative_to(source) for parent in parents for path in (source / parent).iterdir()]
+        kept = [part for part in inside if part.name != "__pycache__" and part.as_posix() not in LEFT_OUT]
+        for part in parts + kept:
+            included[str(source / part)] = f"{below}/{part.as_posix()}"

@@ -11,6 +11,7 @@ from pathlib import Path
 import pytest
 import trustme
 
+from steersman.net.grpc import Channel
 from steersman.store.conformance import Recorder, fails, put
 from steersman.store.etcd import EtcdStore, parse_url
 from steersman.store.history import History
@@ -363,21 +364,20 @@ async def test_a_user_of_etcds_own(newest: Path, tmp_path: Path, stack: AsyncExi
 
 
 async def enable_authentication(address: str) -> None:
-    import grpc.aio
-    from google.protobuf import empty_pb2
-
     def text(number: int, value: str) -> bytes:
         return bytes([number << 3 | 2, len(value)]) + value.encode()
 
-    async with grpc.aio.insecure_channel(address) as channel:
+    host, _, port = address.partition(":")
+    channel = Channel(host, int(port), None, connect_within=30)
+    try:
         for method, body in (
             ("UserAdd", text(1, "root") + text(2, "secret")),
             ("UserGrantRole", text(1, "root") + text(2, "root")),
             ("AuthEnable", b""),
         ):
-            await channel.unary_unary(f"/etcdserverpb.Auth/{method}", response_deserializer=empty_pb2.Empty.FromString)(
-                body
-            )
+            await channel.unary(f"/etcdserverpb.Auth/{method}", body, timeout=30)
+    finally:
+        await channel.close()
 
 
 @pytest.mark.parametrize(

@@ -5,9 +5,9 @@ from __future__ import annotations
 import random
 from pathlib import Path
 
-import grpc.aio
 import pytest
 
+from steersman.net.grpc import Channel
 from steersman.store.conformance import fails, put
 from steersman.store.etcd import messages as pb
 from steersman.store.history import History
@@ -26,14 +26,15 @@ def program() -> Path:
 
 async def snapshot(address: str, path: Path) -> None:
     """What `etcdctl snapshot save` fetches."""
-    options = [("grpc.max_receive_message_length", -1)]
-    async with grpc.aio.insecure_channel(address, options=options) as channel:
-        method = channel.unary_stream(
-            f"/{pb.PACKAGE}.Maintenance/Snapshot",
-            request_serializer=lambda message: message.SerializeToString(),
-            response_deserializer=pb.SnapshotResponse.FromString,
-        )
-        content = b"".join([piece.blob async for piece in method(pb.SnapshotRequest())])
+    host, _, port = address.partition(":")
+    channel, content = Channel(host, int(port), None, connect_within=30), bytearray()
+    try:
+        call = await channel.stream(f"/{pb.PACKAGE}.Maintenance/Snapshot")
+        call.write(pb.SnapshotRequest().SerializeToString(), last=True)
+        while (piece := await call.read()) is not None:
+            content += pb.SnapshotResponse.FromString(piece).blob
+    finally:
+        await channel.close()
     path.write_bytes(content)  # noqa: ASYNC240
 
 

@@ -6,8 +6,6 @@ Source: grpc `doc/PROTOCOL-HTTP2.md`, `doc/statuscodes.md`.
 from __future__ import annotations
 
 import asyncio
-import os
-import socket
 import ssl
 from collections.abc import Sequence
 from enum import IntEnum
@@ -15,10 +13,11 @@ from urllib.parse import unquote
 
 from steersman._util.tasks import end
 from steersman.net.http2.call import Call, ConnectionLost, Headers
-from steersman.net.http2.connection import Connection
+from steersman.net.http2.connection import Connection, reason
 from steersman.net.http2.frames import encoded
 
 Metadata = Sequence[tuple[str, str]]
+_CLOSED = "the connection was closed"
 _SILENT = "no answer in time"
 
 
@@ -45,7 +44,7 @@ class Code(IntEnum):
 
 
 class CallFailed(Exception):
-    """A call was not answered with OK. `untouched`: nobody has seen it."""
+    """A call was not answered with OK. `untouched`: it is certain that it was not, and will not be, carried out."""
 
     def __init__(self, code: Code, details: str, *, untouched: bool = False) -> None:
         super().__init__(details)
@@ -60,8 +59,9 @@ class Stream:
     def __init__(self, call: Call) -> None:
         self._call = call
 
-    def write(self, message: bytes) -> None:
-        self._call.write(message)
+    def write(self, message: bytes, *, last: bool = False) -> None:
+        """Send a message. Nothing happens when the stream has ended: who reads is told."""
+        self._call.write(message, last=last)
 
     async def read(self) -> bytes | None:
         """The next message; None when the peer has ended the stream well. Raises CallFailed."""
@@ -88,6 +88,8 @@ class Channel:
         self._within = connect_within
         self._authority = f"[{host}]:{port}" if ":" in host else f"{host}:{port}"
         self._connection: Connection | None = None
+        self._leaving: list[Connection] = []
+        self._closed = False
         self._connecting: asyncio.Task[Connection] | None = None
         self._blocks: dict[str, tuple[Metadata, bytes]] = {}
 
@@ -121,24 +123,44 @@ class Channel:
             raise CallFailed(Code.UNAVAILABLE, str(error), untouched=error.untouched) from None
 
     async def close(self) -> None:
-        if self._connecting is not None:
+        """End all calls, and wait until nothing is left of them."""
+        self._closed = True
+        while self._connecting is not None:
             await end([self._connecting])
-        if self._connection is not None:
-            self._connection.lose("the connection was closed")
+            await asyncio.sleep(0)  # for `_connected`
+        for connection in self._connections():
+            connection.lose(_CLOSED)
+            await connection.gone
 
     async def _open(self, path: str, metadata: Metadata) -> Call:
         connection = self._connection
         if connection is None or not connection.usable:
-            if self._connecting is None:
-                self._connecting = asyncio.create_task(self._connect())
-                self._connecting.add_done_callback(self._connected)
-            connection = await asyncio.shield(self._connecting)
+            connection = await self._another()
         return await connection.open(self._block(path, metadata))
+
+    async def _another(self) -> Connection:
+        """One connection for all who need one."""
+        if self._closed:
+            raise ConnectionLost(_CLOSED, untouched=True)
+        connecting = self._connecting
+        if connecting is None:
+            connecting = self._connecting = asyncio.create_task(self._connect())
+            connecting.add_done_callback(self._connected)
+        await asyncio.wait([connecting])
+        if connecting.cancelled():
+            raise ConnectionLost(_CLOSED, untouched=True)
+        return connecting.result()
 
     def _connected(self, task: asyncio.Task[Connection]) -> None:
         self._connecting = None
         if not task.cancelled() and task.exception() is None:
+            self._leaving = self._connections()
             self._connection = task.result()
+
+    def _connections(self) -> list[Connection]:
+        """The one for new calls, and those that the peer has called to an end, but that have calls still."""
+        known = self._leaving if self._connection is None else [*self._leaving, self._connection]
+        return [each for each in known if not each.gone.done()]
 
     async def _connect(self) -> Connection:
         loop, name = asyncio.get_running_loop(), self._host if self._context is not None else None
@@ -149,14 +171,15 @@ class Channel:
                 )
                 try:
                     await connection.ready
-                except asyncio.CancelledError:
+                except BaseException:
                     connection.lose(_SILENT)
+                    await connection.gone
                     raise
                 return connection
         except TimeoutError:
             raise ConnectionLost(_SILENT, untouched=True) from None
-        except OSError as error:
-            raise ConnectionLost(_reason(error), untouched=True) from None
+        except (OSError, UnicodeError) as error:  # the latter for names that can't be those of hosts
+            raise ConnectionLost(reason(error), untouched=True) from None
 
     def _block(self, path: str, metadata: Metadata) -> bytes:
         """A call's headers; as they hardly ever change, they are kept."""
@@ -178,15 +201,6 @@ class Channel:
                 ),
             )
         return kept[1]
-
-
-def _reason(error: OSError) -> str:
-    """Why there is no connection, without numbers and addresses."""
-    if isinstance(error, socket.gaierror):
-        return "no such host"
-    if isinstance(error, ssl.SSLError) or error.errno is None:
-        return str(error)
-    return os.strerror(error.errno).lower()
 
 
 def _check(headers: Headers) -> None:

@@ -16,7 +16,10 @@ Headers = dict[str, str]
 
 
 class ConnectionLost(Exception):
-    """The call's connection has ended, or the peer has ended the call. `untouched`: it was not carried out."""
+    """The call's connection has ended, or the peer has ended the call.
+
+    `untouched`: it is certain that it was not, and will not be, carried out.
+    """
 
     def __init__(self, why: str, *, untouched: bool = False) -> None:
         super().__init__(why)
@@ -24,7 +27,7 @@ class ConnectionLost(Exception):
 
 
 class Call:
-    """One call: `read` its answer's messages, `write` more of its own, or `cancel` it."""
+    """One call: `read` its answer's messages, `write` more of its own, or `cancel` it. One task may wait at a time."""
 
     __slots__ = (
         "_buffer",
@@ -36,6 +39,7 @@ class Call:
         "id",
         "messages",
         "owed",
+        "spoken",
         "unsent",
         "window",
     )
@@ -46,6 +50,7 @@ class Call:
         self.window = window
         self.unsent: deque[tuple[memoryview, bool]] = deque()
         self.owed = 0
+        self.spoken = False
         self.headers: Headers = {}
         self.messages: deque[bytes] = deque()
         self.ended: ConnectionLost | bool = False
@@ -97,7 +102,8 @@ class Call:
         while len(buffer) - start >= 5:
             end = start + 5 + int.from_bytes(buffer[start + 1 : start + 5], "big")
             if buffer[start]:
-                raise ValueError("it compresses messages, which was not agreed on")
+                self.connection.cancel(self, "it compresses messages, which was not agreed on")
+                return
             if end > len(buffer):
                 break
             self.messages.append(bytes(memoryview(buffer)[start + 5 : end]))
@@ -106,6 +112,8 @@ class Call:
 
     def end(self, why: ConnectionLost | None = None) -> None:
         """For the connection: nothing comes any more."""
+        if why is None and self._buffer:
+            why = ConnectionLost("a message was cut off")
         self.ended = why or True
         self.unsent.clear()
         self.wake()

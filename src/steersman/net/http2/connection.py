@@ -9,6 +9,9 @@ Source: RFC 9113.
 from __future__ import annotations
 
 import asyncio
+import os
+import socket
+import ssl
 import struct
 from collections import deque
 from collections.abc import Iterable
@@ -27,14 +30,19 @@ _MOST_KNOWN = 256
 _KEEPALIVE, _ACK_WITHIN = 10.0, 5.0
 _DOUBTFUL = 2.0
 _QUESTION = b"are you?"
+_CLOSED = "the connection was closed"
 
 
 class Connection(asyncio.Protocol):
-    """One connection. `ready` is done when the peer has greeted; `open` calls while it is `usable`."""
+    """One connection. `ready` is done when the peer has greeted, `gone` when its socket is closed, if it ever had one.
+
+    `open` calls while it is `usable`.
+    """
 
     def __init__(self) -> None:
         loop = asyncio.get_running_loop()
         self.ready: asyncio.Future[None] = loop.create_future()
+        self.gone: asyncio.Future[None] = loop.create_future()
         self.usable = True
         self.calls: dict[int, Call] = {}
         self._loop = loop
@@ -48,23 +56,43 @@ class Connection(asyncio.Protocol):
         self._window = self._call_window = f.DEFAULT_WINDOW
         self._frame = f.DEFAULT_FRAME
         self._most_calls = 1 << 31
-        self._queue: deque[asyncio.Future[None]] = deque()
+        self._queue: deque[tuple[asyncio.Future[Call | None], bytes]] = deque()
         self._owed = 0
         self._heard = loop.time()
         self._timer: asyncio.TimerHandle | None = None
 
     async def open(self, headers: bytes) -> Call:
         """Begin a call with an encoded block of headers. Raises ConnectionLost."""
-        while self.usable and len(self.calls) >= self._most_calls:
-            turn: asyncio.Future[None] = self._loop.create_future()
-            self._queue.append(turn)
-            await turn
-        if not self.usable:
-            raise ConnectionLost("the connection was closed", untouched=True)
+        call = None
+        if self.usable:
+            call = self._begin(headers) if len(self.calls) < self._most_calls else await self._turn(headers)
+        if call is None:
+            raise ConnectionLost(_CLOSED, untouched=True)
+        return call
+
+    async def _turn(self, headers: bytes) -> Call | None:
+        """Wait for what `_next_turns` has for the one who waits longest."""
+        turn: asyncio.Future[Call | None] = self._loop.create_future()
+        self._queue.append((turn, headers))
+        try:
+            return await turn
+        except asyncio.CancelledError:
+            if not turn.cancelled() and (call := turn.result()) is not None:
+                self.cancel(call)
+            raise
+
+    def _begin(self, headers: bytes) -> Call:
         call = self.calls[self._next] = Call(self, self._next, self._call_window, self._loop.time())
+        if call.id == 1:
+            headers = f.NO_TABLE + headers
         self._next += 2
-        self.usable = self._next <= f.LAST_ID
-        self._send(f.HEADERS, f.END_HEADERS, call.id, headers)
+        if self._next > f.LAST_ID:
+            self.usable = False
+        kind = f.HEADERS
+        while len(headers) > self._frame:
+            self._send(kind, 0, call.id, headers[: self._frame])
+            kind, headers = f.CONTINUATION, headers[self._frame :]
+        self._send(kind, f.END_HEADERS, call.id, headers)
         return call
 
     def doubt(self, call: Call) -> None:
@@ -110,7 +138,9 @@ class Connection(asyncio.Protocol):
             self._owed = 0
 
     def connection_lost(self, error: Exception | None) -> None:
-        self.lose(str(error) if error is not None else "the connection was closed")
+        self.lose(_CLOSED if error is None else reason(error))
+        if not self.gone.done():
+            self.gone.set_result(None)
 
     # Frames that come.
 
@@ -118,7 +148,7 @@ class Connection(asyncio.Protocol):
         if self._block is not None and kind != f.CONTINUATION:
             raise ValueError("headers were interrupted")
         if not self.ready.done():
-            if kind != f.SETTINGS:
+            if kind != f.SETTINGS or flags & f.ACK:
                 raise ValueError("it does not speak HTTP/2")
             self.ready.set_result(None)
         taker = _TAKERS.get(kind)
@@ -135,7 +165,7 @@ class Connection(asyncio.Protocol):
         if payload:
             call.take(payload)
         if flags & f.END_STREAM:
-            self._end(call)
+            self._answered(call)
         elif call.owed >= _CALL_WINDOW // 4:
             self.pay(call)
 
@@ -156,10 +186,10 @@ class Connection(asyncio.Protocol):
             self._headers_complete(first, number, bytes(block))
 
     def _headers_complete(self, flags: int, number: int, block: bytes) -> None:
-        headers = self._known.get(block)
+        # We allow no table of headers: a block means the same each time, as soon as the peer knows of that.
+        headers = None if self._decoder.header_table_size else self._known.get(block)
         if headers is None:
             headers = {str(name): str(value) for name, value in self._decoder.decode(block)}
-            # We allow no table of headers: a block means the same each time, as soon as the peer knows of that.
             if not self._decoder.header_table_size and len(self._known) < _MOST_KNOWN:
                 self._known[block] = headers
         call = self.calls.get(number)
@@ -167,9 +197,11 @@ class Connection(asyncio.Protocol):
             return
         call.headers = {**call.headers, **headers} if call.headers else headers
         if flags & f.END_STREAM:
-            self._end(call)
+            self._answered(call)
 
     def _take_ping(self, flags: int, number: int, payload: bytes) -> None:
+        if len(payload) != len(_QUESTION):
+            raise ValueError("no such ping")
         if not flags & f.ACK:
             self._send(f.PING, f.ACK, 0, payload)
 
@@ -182,9 +214,11 @@ class Connection(asyncio.Protocol):
         for name, value in struct.iter_unpack(">HI", payload):
             if name == f.INITIAL_WINDOW:
                 for call in self.calls.values():
-                    call.window += value - self._call_window
-                self._call_window = value
+                    call.window = _allowed(call.window + value - self._call_window)
+                self._call_window = _allowed(value)
             elif name == f.MAX_FRAME:
+                if not f.DEFAULT_FRAME <= value <= f.MOST_FRAME:
+                    raise ValueError("no such size of frames")
                 self._frame = value
             elif name == f.MAX_CALLS:
                 self._most_calls = value
@@ -193,25 +227,26 @@ class Connection(asyncio.Protocol):
         self._next_turns()
 
     def _take_window(self, flags: int, number: int, payload: bytes) -> None:
-        more = int.from_bytes(payload, "big") & 0x7FFFFFFF
+        more = _number(payload)
         if not number:
-            self._window += more
+            self._window = _allowed(self._window + more)
             self._pump([call for call in self.calls.values() if call.unsent])
         elif (call := self.calls.get(number)) is not None:
-            call.window += more
+            call.window = _allowed(call.window + more)
             self._pump([call])
 
     def _take_reset(self, flags: int, number: int, payload: bytes) -> None:
-        code = int.from_bytes(payload, "big")
+        [code] = struct.unpack(">I", payload)
         call = self.calls.get(number)
         if call is not None:
-            self._end(call, ConnectionLost(f"the call was reset (code {code})", untouched=code == f.REFUSED))
+            untouched = code == f.REFUSED and not call.headers
+            self._end(call, ConnectionLost(f"the call was reset (code {code})", untouched=untouched))
 
     def _take_goaway(self, flags: int, number: int, payload: bytes) -> None:
         """The peer takes no new calls, and says which one is the last that it has looked at."""
-        self.usable, last = False, int.from_bytes(payload[:4], "big") & 0x7FFFFFFF
+        self.usable, last = False, _number(payload[:4])
         for call in [call for call in self.calls.values() if call.id > last]:
-            self._end(call, ConnectionLost("the connection is being closed", untouched=True))
+            self._end(call, ConnectionLost("the connection is being closed", untouched=not call.headers))
         self._next_turns()
         self._close_if_done()
 
@@ -225,15 +260,16 @@ class Connection(asyncio.Protocol):
             call.window -= size
             self._window -= size
             self._send(f.DATA, f.END_STREAM if last else 0, call.id, framed)
+            call.spoken = last
             return
         call.unsent.append((memoryview(framed), last))
         self._pump([call])
 
-    def cancel(self, call: Call) -> None:
+    def cancel(self, call: Call, why: str = "the call was cancelled") -> None:
         """For calls."""
         if not call.ended:
-            self._send(f.RST_STREAM, 0, call.id, struct.pack(">I", f.CANCEL))
-            self._end(call, ConnectionLost("the call was cancelled"))
+            self._reset(call, f.CANCEL)
+            self._end(call, ConnectionLost(why))
 
     def pay(self, call: Call) -> None:
         """For calls: let the peer send as much more as has come, unless too much waits to be read."""
@@ -251,7 +287,11 @@ class Connection(asyncio.Protocol):
                 self._window -= len(piece)
                 if rest:
                     call.unsent.appendleft((rest, last))
-                self._send(f.DATA, f.END_STREAM if last and not rest else 0, call.id, piece)
+                call.spoken = last and not rest
+                self._send(f.DATA, f.END_STREAM if call.spoken else 0, call.id, piece)
+
+    def _reset(self, call: Call, code: int) -> None:
+        self._send(f.RST_STREAM, 0, call.id, struct.pack(">I", code))
 
     def _send(self, kind: int, flags: int, number: int, payload: bytes | memoryview) -> None:
         if not self._out:
@@ -265,31 +305,37 @@ class Connection(asyncio.Protocol):
 
     # Ends.
 
+    def _answered(self, call: Call) -> None:
+        """The peer has said all; until we have, too, or take that back, the call counts as one that runs."""
+        if not call.spoken:
+            self._reset(call, f.NO_ERROR)
+        self._end(call)
+
     def _end(self, call: Call, why: ConnectionLost | None = None) -> None:
-        self.calls.pop(call.id, None)
+        if self.calls.pop(call.id, None) is None:
+            return
         call.end(why)
         self._next_turns()
         if not self.usable:
             self._close_if_done()
 
     def _next_turns(self) -> None:
-        for _ in range(min(len(self._queue), max(self._most_calls - len(self.calls), 0) if self.usable else 1 << 31)):
-            turn = self._queue.popleft()
+        while self._queue and not (self.usable and len(self.calls) >= self._most_calls):
+            turn, headers = self._queue.popleft()
             if not turn.done():
-                turn.set_result(None)
+                turn.set_result(self._begin(headers) if self.usable else None)
 
     def _close_if_done(self) -> None:
         if not self.calls:
-            self.lose("the connection was closed")
+            self.lose(_CLOSED)
 
     def lose(self, why: str) -> None:
-        """End the connection, and all calls with it."""
+        """End the connection at once, and all calls with it."""
         self.usable = False
         if self._timer is not None:
             self._timer.cancel()
         if self._transport is not None:
-            self._flush()
-            self._transport.close()
+            self._transport.abort()  # to close it would be to wait, for a peer that may be gone
         if not self.ready.done():
             self.ready.set_exception(ConnectionLost(why, untouched=True))
             self.ready.exception()  # nobody may be waiting
@@ -315,6 +361,27 @@ class Connection(asyncio.Protocol):
             self._ask()
         else:
             self.lose("it does not answer")
+
+
+def reason(error: Exception) -> str:
+    """Why there is no connection, without numbers and addresses."""
+    if isinstance(error, socket.gaierror):
+        return "no such host"
+    if isinstance(error, ssl.SSLError) or not isinstance(error, OSError) or error.errno is None:
+        return str(error)
+    return os.strerror(error.errno).lower()
+
+
+def _number(payload: bytes) -> int:
+    """One of 31 bits. Raises struct.error."""
+    [found] = struct.unpack(">I", payload)
+    return int(found) & 0x7FFFFFFF
+
+
+def _allowed(window: int) -> int:
+    if window > f.MOST_WINDOW:
+        raise ValueError("no such window")
+    return window
 
 
 _TAKERS = {

@@ -12,11 +12,14 @@ PREFACE = b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n"
 DATA, HEADERS, RST_STREAM, SETTINGS, PUSH_PROMISE, PING, GOAWAY, WINDOW_UPDATE, CONTINUATION = 0, 1, 3, 4, 5, 6, 7, 8, 9
 END_STREAM, ACK, END_HEADERS, PADDED, PRIORITY = 0x1, 0x1, 0x4, 0x8, 0x20
 HEADER_TABLE_SIZE, ENABLE_PUSH, MAX_CALLS, INITIAL_WINDOW, MAX_FRAME = 1, 2, 3, 4, 5
-REFUSED, CANCEL = 0x7, 0x8
+NO_ERROR, REFUSED, CANCEL = 0x0, 0x7, 0x8
 DEFAULT_WINDOW, DEFAULT_FRAME = 65_535, 16_384
+MOST_WINDOW, MOST_FRAME = (1 << 31) - 1, (1 << 24) - 1
 LAST_ID = (1 << 31) - 3
 HEAD = 9
 """Bytes before a frame's payload."""
+NO_TABLE = b"\x20"
+"""What a block begins with that gives up the table of headers (RFC 7541, 6.3)."""
 
 
 def head(kind: int, flags: int, number: int, length: int) -> bytes:
@@ -25,11 +28,17 @@ def head(kind: int, flags: int, number: int, length: int) -> bytes:
 
 
 def unpadded(flags: int, payload: bytes) -> bytes:
-    """The payload of DATA or HEADERS without its padding, and without a priority, which says nothing any more."""
+    """The payload of DATA or HEADERS without its padding, and without a priority, which says nothing any more.
+
+    Raises ValueError, IndexError.
+    """
     if not flags & (PADDED | PRIORITY):
         return payload
     start = (1 if flags & PADDED else 0) + (5 if flags & PRIORITY else 0)
-    return payload[start : len(payload) - (payload[0] if flags & PADDED else 0)]
+    end = len(payload) - (payload[0] if flags & PADDED else 0)
+    if end < start:
+        raise ValueError("more padding than there is room for")
+    return payload[start:end]
 
 
 def encoded(headers: Iterable[tuple[str, str]]) -> bytes:

@@ -1,4 +1,4 @@
-"""A store in etcd; needs the extra `etcd` (grpcio, protobuf)."""
+"""A store in etcd; needs the extra `etcd` (hpack, protobuf)."""
 
 from steersman.store.etcd.settings import TLS, EtcdSettings, parse_url
 from steersman.store.etcd.store import EtcdStore

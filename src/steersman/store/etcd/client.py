@@ -28,6 +28,8 @@ _FUTURE = "required revision is a future revision"
 _FULL = "database space exceeded"
 _STALE_TOKEN = ("etcdserver: invalid auth token", "etcdserver: revision of auth store is old")
 _AGAIN = (Code.UNAVAILABLE, Code.DEADLINE_EXCEEDED, Code.CANCELLED, Code.UNKNOWN)
+_UNCERTAIN = (*_AGAIN, Code.ABORTED, Code.INTERNAL, Code.DATA_LOSS)
+_NOT_UNDERSTOOD = ("closed", "reset by peer", "does not speak HTTP/2")
 _PLAIN = (
     ("CERTIFICATE_VERIFY_FAILED", "its certificate is not trusted (see --etcd-cafile)"),
     ("WRONG_VERSION_NUMBER", "it speaks no TLS"),
@@ -142,8 +144,8 @@ class EtcdClient:
                 self.trouble = ""
                 return Reply(answer, doubtful)
             except CallFailed as error:
-                self.trouble = reason = f"{member.address}: {self._judge(error)}"
                 doubtful = doubtful or (method.writes and not _was_refused(error))
+                self.trouble = reason = f"{member.address}: {self._judge(error, doubtful=doubtful)}"
                 self.avoid(member)
             failures += 1
             if failures % len(self.members) == 0:
@@ -188,24 +190,27 @@ class EtcdClient:
         answer = await self.member.unary(AUTHENTICATE, request, self.settings.attempt, ())
         self.metadata = (("token", answer.token),)
 
-    def _judge(self, error: CallFailed) -> str:
-        """Why an attempt failed, if another one may succeed; raises what will fail again."""
+    def _judge(self, error: CallFailed, *, doubtful: bool = False) -> str:
+        """Why an attempt failed, if another one may succeed; raises what will fail again.
+
+        `doubtful`: this attempt, or one before it, may have been carried out.
+        """
         text = error.details
         if _COMPACTED in text:
             raise RevisionCompacted from None
         if _FUTURE in text:
             raise RevisionInFuture from None
         if _FULL in text:
-            raise StoreFull(text) from None
+            raise (_unavailable(text, doubtful=True) if doubtful else StoreFull(text)) from None
         if any(known in text for known in _STALE_TOKEN) and self.metadata:
             self.metadata = ()
         elif error.code not in _AGAIN and not any(known in text for known in _REFUSED):
-            raise _unavailable(f"{self.member.address}: {self._readable(text)}") from None
+            raise _unavailable(f"{self.member.address}: {self._readable(text)}", doubtful=doubtful) from None
         return self._readable(text)
 
     def _readable(self, text: str) -> str:
         """One line for people."""
-        if not self._met and ("closed" in text or "does not speak HTTP/2" in text):
+        if not self._met and any(known in text for known in _NOT_UNDERSTOOD):
             other = "speaks no TLS" if self.settings.tls is not None else "wants TLS (--etcd-cafile)"
             return f"it has closed the connection; perhaps it {other}"
         return next((plain for known, plain in _PLAIN if known in text), text)
@@ -217,7 +222,8 @@ def _context(tls: TLS) -> ssl.SSLContext:
 
 def _was_refused(error: CallFailed) -> bool:
     """Whether it is certain that the call was not carried out."""
-    return error.untouched or any(known in error.details for known in (*_REFUSED, *_STALE_TOKEN))
+    known = error.untouched or error.code not in _UNCERTAIN
+    return known or any(known in error.details for known in (*_REFUSED, *_STALE_TOKEN))
 
 
 def _unavailable(reason: str, *, doubtful: bool = False) -> StoreUnavailable:
