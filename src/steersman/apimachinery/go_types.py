@@ -204,9 +204,11 @@ class StructCodec(Codec):
         self.fields: dict[str, Field] = {}
         self._zero: dict[str, Any] | None = None
         self._always: frozenset[str] | None = None
+        self._order: dict[str, int] = {}
 
     def fill(self, fields: Sequence[Field]) -> None:
         self.fields = {field.name: field for field in fields}
+        self._order = {name: index for index, name in enumerate(self.fields)}
 
     @property
     def zero(self) -> Any:
@@ -238,14 +240,17 @@ class StructCodec(Codec):
                 given[name] = each
             elif each is not None:
                 given[name] = field.codec.decode(each, Place(place, field.step, struct), out)
-        found: dict[str, Any] = {}
-        always = self.always
-        for name, field in fields.items():
-            result = given.get(name)
+        return self._marshalled(given)
+
+    def _marshalled(self, given: dict[str, Any]) -> dict[str, Any]:
+        """Decoded fields in the type's order, without those that are left out and with those that never are."""
+        fields, found = self.fields, {}
+        for name in sorted({*given, *self.always}, key=self._order.__getitem__):
+            result, field = given.get(name), fields[name]
             if result is None:
-                if name in always:
+                if name in self.always:
                     found[name] = field.codec.zero
-            elif not field.vanishes(result):
+            elif (result and field.plain is not None) or not field.vanishes(result):
                 found[name] = result
         return found
 

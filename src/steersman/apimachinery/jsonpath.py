@@ -11,13 +11,16 @@ import re
 from collections.abc import Callable, Iterator
 from typing import Any
 
+from steersman._util.lazily import lazily
+
 Step = Callable[[Any], Iterator[Any]]
 Path = Callable[[Any], list[Any]]
 
-_KEY = re.compile(r"(?:\\.|[^.\[\]\\])+")
-_SLICE = re.compile(r"(-?\d*):(-?\d*)(?::(-?\d*))?")
-_FILTER = re.compile(
-    r"""\?\(\s*@\.?(?P<path>[^\s=!<>)]*)\s*(?:(?P<op>==|!=|<=|>=|<|>)\s*(?P<value>"[^"]*"|'[^']*'|[^\s)]+)\s*)?\)"""
+_KEY = lazily(re.compile, r"(?:\\.|[^.\[\]\\])+")
+_SLICE = lazily(re.compile, r"(-?\d*):(-?\d*)(?::(-?\d*))?")
+_FILTER = lazily(
+    re.compile,
+    r"""\?\(\s*@\.?(?P<path>[^\s=!<>)]*)\s*(?:(?P<op>==|!=|<=|>=|<|>)\s*(?P<value>"[^"]*"|'[^']*'|[^\s)]+)\s*)?\)""",
 )
 
 

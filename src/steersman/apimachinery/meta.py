@@ -14,10 +14,10 @@ import re2
 from steersman._util.gotext import quote
 from steersman.apimachinery import field_errors as fe
 from steersman.apimachinery import names
+from steersman.apimachinery.apply.names import validate_field_manager
 from steersman.apimachinery.field_errors import FieldError
 
 MAX_ANNOTATIONS = 256 * 1024
-MAX_MANAGER = 128
 MAX_SUBRESOURCE = 256
 _HTTP_PATH = r"[A-Za-z0-9/\-._~%!$&'()*+,;=:]+"
 _http_path = re2.compile(_HTTP_PATH)
@@ -25,8 +25,15 @@ STANDARD_FINALIZERS = frozenset({"kubernetes", "orphan", "foregroundDeletion"})
 
 _OWNER_FIELDS = ("apiVersion", "kind", "name", "uid", "controller", "blockOwnerDeletion")
 _REQUIRED_OWNER_FIELDS = ("kind", "name", "uid")
-_IMMUTABLE = ("name", "namespace", "uid", "creationTimestamp", "deletionTimestamp", "deletionGracePeriodSeconds")
-_IMMUTABLE_TEXT = frozenset({"name", "namespace", "uid"})
+_IMMUTABLE = {
+    "name": "",
+    "namespace": "",
+    "uid": "",
+    "creationTimestamp": None,
+    "deletionTimestamp": None,
+    "deletionGracePeriodSeconds": None,
+}
+"""Each with what it is when it is left out."""
 _DUPLICATES = (
     ".metadata.ownerReferences contains duplicate entries; API server dedups owner references in 1.20+, and may "
     "reject such requests as early as 1.24; please fix your requests; duplicate UID(s) observed: "
@@ -62,9 +69,12 @@ def validate_object_meta(
 
 
 def validate_object_meta_update(
-    new: Mapping[str, Any], old: Mapping[str, Any], *, field: str = "metadata"
+    new: Mapping[str, Any], old: Mapping[str, Any], *, field: str = "metadata", sound: bool = False
 ) -> list[FieldError]:
-    """What is wrong with a change of metadata: immutable fields, new finalizers on a deleted object, generation."""
+    """What is wrong with a change of metadata: immutable fields, new finalizers on a deleted object, generation.
+
+    `sound`: validate_object_meta has found nothing wrong in `new`, which need not be looked for again.
+    """
     errors: list[FieldError] = []
     if old.get("deletionTimestamp") is not None:
         errors += _validate_no_new_finalizers(new, old, f"{field}.finalizers")
@@ -73,9 +83,12 @@ def validate_object_meta_update(
     errors += _validate_generation(new, f"{field}.generation")
     if (new.get("generation") or 0) < (old.get("generation") or 0):
         errors.append(fe.invalid(f"{field}.generation", new.get("generation") or 0, "must not be decremented"))
-    for key in _IMMUTABLE:
-        default = "" if key in _IMMUTABLE_TEXT else None
-        errors += validate_immutable(new.get(key, default), old.get(key, default), f"{field}.{key}")
+    for key, default in _IMMUTABLE.items():
+        was, now = old.get(key, default), new.get(key, default)
+        if was != now:
+            errors += validate_immutable(now, was, f"{field}.{key}")
+    if sound:
+        return errors
     errors += validate_labels(new.get("labels") or {}, f"{field}.labels")
     errors += validate_annotations(new.get("annotations") or {}, f"{field}.annotations")
     errors += validate_owner_references(new.get("ownerReferences") or [], f"{field}.ownerReferences")
@@ -91,7 +104,7 @@ def validate_common_create(meta: Mapping[str, Any], *, namespaced: bool) -> list
 def validate_common_update(new: Mapping[str, Any], old: Mapping[str, Any], *, namespaced: bool) -> list[FieldError]:
     """What the registry demands of every updated object before its kind's own rules are asked."""
     errors = validate_object_meta(new, namespaced=namespaced, name_validator=names.name_is_path_segment)
-    return errors + validate_object_meta_update(new, old)
+    return errors + validate_object_meta_update(new, old, sound=not errors)
 
 
 def validate_immutable(new: Any, old: Any, field: str) -> list[FieldError]:
@@ -226,22 +239,11 @@ def _validate_no_new_finalizers(new: Mapping[str, Any], old: Mapping[str, Any], 
     return [fe.forbidden(field, detail)]
 
 
-def validate_field_manager(manager: str, field: str) -> list[FieldError]:
-    """What is wrong with a field manager's name: 128 bytes of printable characters are allowed."""
-    errors: list[FieldError] = []
-    if len(manager.encode()) > MAX_MANAGER:
-        errors.append(fe.too_long(field, MAX_MANAGER))
-    position = 0
-    for ch in manager:
-        if not ch.isprintable():
-            shown = f"U+{ord(ch):04X}"
-            errors.append(fe.invalid(field, manager, f"invalid character {shown} (at position {position})"))
-        position += len(ch.encode())
-    return errors
-
-
-def validate_managed_fields(entries: Sequence[Mapping[str, Any]], field: str) -> list[FieldError]:
-    """What is wrong with managedFields entries: operation, fieldsType, manager and subresource."""
+def validate_managed_fields(
+    entries: Sequence[Mapping[str, Any]], field: str = "metadata.managedFields"
+) -> list[FieldError]:
+    """What is wrong with managedFields entries: operation, fieldsType, manager and subresource. Field sets are not
+    looked at."""
     errors: list[FieldError] = []
     for index, entry in enumerate(entries):
         here = f"{field}[{index}]"

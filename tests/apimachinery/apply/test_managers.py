@@ -8,9 +8,10 @@ import pytest
 
 from steersman.apimachinery.apply.fieldset import FieldSet
 from steersman.apimachinery.apply.managers import OneSchema, Writer, restore_times, track_update
-from steersman.apimachinery.apply.names import manager_name, validate_field_manager, validate_managed_fields
+from steersman.apimachinery.apply.names import manager_name, validate_field_manager
 from steersman.apimachinery.apply.typed import TypeView, from_crd
 from steersman.apimachinery.errors import InternalError
+from steersman.apimachinery.meta import validate_managed_fields
 
 from .views import META, SCHEMA, TEXT, VIEW, struct
 

@@ -6,13 +6,10 @@ Source: apiserver `endpoints/handlers/create.go` (managerOrUserAgent), apimachin
 
 from __future__ import annotations
 
-from typing import Any
-
 from steersman.apimachinery import field_errors
 from steersman.apimachinery.field_errors import FieldError
 
 MAX_BYTES = 128
-MAX_SUBRESOURCE_BYTES = 256
 DEFAULT = "unknown"
 
 
@@ -31,6 +28,8 @@ def manager_name(field_manager: str, user_agent: str) -> str:
 
 def validate_field_manager(name: str, field: str = "fieldManager") -> list[FieldError]:
     """What is wrong with a manager's name; `field` is the option or the path that holds it. "" is fine: not given."""
+    if len(name) <= MAX_BYTES and name.isascii() and name.isprintable():
+        return []
     errors = []
     if len(name.encode()) > MAX_BYTES:
         errors.append(field_errors.too_long(field, MAX_BYTES))
@@ -40,24 +39,4 @@ def validate_field_manager(name: str, field: str = "fieldManager") -> list[Field
             detail = f"invalid character U+{ord(character):04X} (at position {position})"
             errors.append(field_errors.invalid(field, name, detail))
         position += len(character.encode())
-    return errors
-
-
-def validate_managed_fields(entries: list[Any], field: str = "metadata.managedFields") -> list[FieldError]:
-    """What metadata validation says about the entries that an object is about to be stored with (their
-    ValidateManagedFields): operations, types and the lengths of names. Field sets are not looked at."""
-    errors: list[FieldError] = []
-    for position, entry in enumerate(entries):
-        where = f"{field}[{position}]"
-        operation = entry.get("operation") or ""
-        if not operation:
-            errors.append(field_errors.required(f"{where}.operation", "must not be empty"))
-        elif operation not in ("Apply", "Update"):
-            errors.append(field_errors.not_supported(f"{where}.operation", operation, ("Apply", "Update")))
-        fields_type = entry.get("fieldsType") or ""
-        if fields_type not in ("", "FieldsV1"):
-            errors.append(field_errors.invalid(f"{where}.fieldsType", fields_type, "must be `FieldsV1`"))
-        errors += validate_field_manager(entry.get("manager") or "", f"{where}.manager")
-        if len((entry.get("subresource") or "").encode()) > MAX_SUBRESOURCE_BYTES:
-            errors.append(field_errors.too_long(f"{where}.subresource", MAX_SUBRESOURCE_BYTES))
     return errors

@@ -10,6 +10,7 @@ import struct
 from typing import Any
 
 from steersman._util.gotext import format_float
+from steersman._util.lazily import lazily
 
 STR, BOOL, INT, FLOAT, NULL = "!!str", "!!bool", "!!int", "!!float", "!!null"
 _RESOLVABLE = frozenset({"", STR, BOOL, INT, FLOAT, NULL, "!!timestamp"})
@@ -28,12 +29,12 @@ _WORDS: dict[str, tuple[str, Any]] = {
     **dict.fromkeys([".inf", ".Inf", ".INF", "+.inf", "+.Inf", "+.INF"], (FLOAT, _INFINITE)),
     **dict.fromkeys(["-.inf", "-.Inf", "-.INF"], (FLOAT, -_INFINITE)),
 }
-_FLOAT = re.compile(r"[-+]?(\.[0-9]+|[0-9]+(\.[0-9]*)?)([eE][-+]?[0-9]+)?")
+_FLOAT = lazily(re.compile, r"[-+]?(\.[0-9]+|[0-9]+(\.[0-9]*)?)([eE][-+]?[0-9]+)?")
 _BASES = (
-    (2, re.compile(r"0[bB]([01]+)")),
-    (16, re.compile(r"0[xX]([0-9a-fA-F]+)")),
-    (8, re.compile(r"0[oO]?([0-7]+)")),
-    (10, re.compile(r"(0|[1-9][0-9]*)")),
+    (2, lazily(re.compile, r"0[bB]([01]+)")),
+    (16, lazily(re.compile, r"0[xX]([0-9a-fA-F]+)")),
+    (8, lazily(re.compile, r"0[oO]?([0-7]+)")),
+    (10, lazily(re.compile, r"(0|[1-9][0-9]*)")),
 )
 _MOST_DIGITS = 64  # of an integer that fits 64 bits, in base 2 (and any number of zeros before them)
 

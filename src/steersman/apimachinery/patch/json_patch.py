@@ -16,6 +16,7 @@ import orjson
 
 from steersman._util.dataclass import dataclass
 from steersman._util.gotext import quote
+from steersman._util.lazily import lazily
 from steersman.apimachinery.codec import json as codec
 from steersman.apimachinery.codec import spelled
 from steersman.apimachinery.errors import ApiError, BadRequest, Invalid, RequestEntityTooLarge
@@ -29,7 +30,7 @@ Operation: TypeAlias = dict[str, Any]
 _KINDS = {dict: "object", list: "array", str: "string", bool: "bool", int: "number", float: "number"}
 # What may be written in more than one way: a number with a fraction, an exponent or a sign, a text with characters that
 # can be escaped.
-_SPELLING = re.compile(rb"[:,\[ \t\r\n]-?[0-9]+[.eE]|-0|[\\<>&]|\xe2\x80[\xa8\xa9]")
+_SPELLING = lazily(re.compile, rb"[:,\[ \t\r\n]-?[0-9]+[.eE]|-0|[\\<>&]|\xe2\x80[\xa8\xa9]")
 _TEXT_FIELDS = ("op", "path", "from")
 _FIELDS = frozenset({*_TEXT_FIELDS, "value"})
 

@@ -12,11 +12,13 @@ import binascii
 import ipaddress
 import re
 
+from steersman._util.lazily import lazily
+
 _NO_ATOM = frozenset('()<>[]:;@\\,"')
 _CHARSETS = frozenset({"utf-8", "iso-8859-1", "us-ascii"})
 _PLAIN, _ENCODED, _EMPTY, _UNREADABLE = "plain", "encoded", "empty", "unreadable"
-_BLANK = re.compile(r"[ \t]+")
-_Q_ENCODED = re.compile(r"(?:[ -<>-~\n\r\t]|=[0-9a-fA-F]{2})*")
+_BLANK = lazily(re.compile, r"[ \t]+")
+_Q_ENCODED = lazily(re.compile, r"(?:[ -<>-~\n\r\t]|=[0-9a-fA-F]{2})*")
 
 
 class _Misformatted(Exception):

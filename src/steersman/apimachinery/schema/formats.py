@@ -16,6 +16,7 @@ from collections.abc import Callable
 
 import re2
 
+from steersman._util.lazily import lazily
 from steersman.apimachinery.schema.email import is_email
 from steersman.apimachinery.schema.urls import UrlError, parse_request_uri
 
@@ -23,11 +24,12 @@ Check = Callable[[str], bool]
 
 _A = re.ASCII
 # over a text whose letters became "a", whose digits and symbols became "1", and whose other signs became " "
-_HOSTNAME = re.compile(r"[a1](?:-?[a1]{0,62})?|(?:[a1](?:[a1-]{0,61}[a1])?\.)+a{2,63}")
-_DATE = re.compile(r"(\d{4})-(\d\d)-(\d\d)", _A)
-_TIME = re.compile(r"(\d\d):(\d\d):(\d\d)(.\d+)?(z|[+-]\d\d:\d\d)", _A)
-_GO_DURATION = re.compile(r"[-+]?(0|((\d+(\.\d*)?|\.\d+)(ns|us|µs|μs|ms|s|m|h))+)", _A)
-_DURATION_PART = re2.compile(r"(\d+)[\t\n\f\r ]*([A-Za-zµ]+)")  # re needs the square of the time for many digits
+_HOSTNAME = lazily(re.compile, r"[a1](?:-?[a1]{0,62})?|(?:[a1](?:[a1-]{0,61}[a1])?\.)+a{2,63}")
+_DATE = lazily(re.compile, r"(\d{4})-(\d\d)-(\d\d)", _A)
+_TIME = lazily(re.compile, r"(\d\d):(\d\d):(\d\d)(.\d+)?(z|[+-]\d\d:\d\d)", _A)
+_GO_DURATION = lazily(re.compile, r"[-+]?(0|((\d+(\.\d*)?|\.\d+)(ns|us|µs|μs|ms|s|m|h))+)", _A)
+# re needs the square of the time for many digits
+_DURATION_PART = lazily(re2.compile, r"(\d+)[\t\n\f\r ]*([A-Za-zµ]+)")
 _DURATION_UNITS = (
     ("ns", "nano"),
     ("us", "µs", "micro"),
@@ -39,14 +41,16 @@ _DURATION_UNITS = (
     ("w", "wk", "week"),
 )
 _MAX_INT64 = str(2**63 - 1)
-_BASE64 = re.compile(r"(?:[A-Za-z0-9+/]{4})*(?:[A-Za-z0-9+/]{2}==|[A-Za-z0-9+/]{3}=|[A-Za-z0-9+/]{4})")
-_CARD = re.compile(
+_BASE64 = lazily(re.compile, r"(?:[A-Za-z0-9+/]{4})*(?:[A-Za-z0-9+/]{2}==|[A-Za-z0-9+/]{3}=|[A-Za-z0-9+/]{4})")
+_CARD = lazily(
+    re.compile,
     r"(?:4[0-9]{12}(?:[0-9]{3})?|5[1-5][0-9]{14}|6(?:011|5[0-9][0-9])[0-9]{12}|3[47][0-9]{13}"
     r"|3(?:0[0-5]|[68][0-9])[0-9]{11}|(?:2131|1800|35\d{3})\d{11})",
     _A,
 )
 _OCTET = r"\s*(0|[1-9]\d?|1\d\d?|2[0-4]\d|25[0-5])\s*"
-_MAC = re.compile(
+_MAC = lazily(
+    re.compile,
     r"[0-9a-f]{2}(?:(?::[0-9a-f]{2}){5}|(?::[0-9a-f]{2}){7}|(?::[0-9a-f]{2}){19}"
     r"|(?:-[0-9a-f]{2}){5}|(?:-[0-9a-f]{2}){7}|(?:-[0-9a-f]{2}){19})"
     r"|[0-9a-f]{4}(?:(?:\.[0-9a-f]{4}){2}|(?:\.[0-9a-f]{4}){3}|(?:\.[0-9a-f]{4}){9})",
@@ -55,8 +59,8 @@ _MAC = re.compile(
 
 
 def _matches(pattern: str, flags: int = 0) -> Check:
-    fullmatch = re.compile(pattern, flags | _A).fullmatch
-    return lambda text: fullmatch(text) is not None
+    compiled = lazily(re.compile, pattern, flags | _A)
+    return lambda text: compiled.fullmatch(text) is not None
 
 
 def _host_class(char: str) -> str:

@@ -8,6 +8,8 @@ from functools import lru_cache
 
 import re2
 
+from steersman._util.lazily import lazily
+
 Pattern = Callable[[str], bool]
 
 _REMEMBERED = 128
@@ -26,7 +28,7 @@ _GO_WORDS = {
 
 
 # a text between \\Q and \\E, or an escape sequence
-_ESCAPE = re.compile(r"\\Q.*?(?:\\E|\Z)|\\.", re.DOTALL)
+_ESCAPE = lazily(re.compile, r"\\Q.*?(?:\\E|\Z)|\\.", re.DOTALL)
 
 
 class PatternError(ValueError):

@@ -11,12 +11,13 @@ from urllib.parse import unquote_to_bytes
 
 from steersman._util.dataclass import dataclass
 from steersman._util.gotext import quote
+from steersman._util.lazily import lazily
 from steersman.apimachinery.schema.addresses import AddressError, parse_address
 
 _HEX = "0123456789abcdefABCDEF"
 _UNRESERVED = frozenset("ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_.~")
-_SCHEME = re.compile(r"([A-Za-z][A-Za-z0-9+.-]*):")
-_USERINFO = re.compile(r"[A-Za-z0-9\-._:~!$&'()*+,;=%@]*")
+_SCHEME = lazily(re.compile, r"([A-Za-z][A-Za-z0-9+.-]*):")
+_USERINFO = lazily(re.compile, r"[A-Za-z0-9\-._:~!$&'()*+,;=%@]*")
 _HOST_EXTRA = frozenset("!$&'()*+,;=:[]<>\"")
 
 

@@ -18,7 +18,6 @@ from steersman.apimachinery.go_values import DecodeError, cannot_be_handled
 from steersman.apimachinery.gvk import GroupVersionKind
 from steersman.apimachinery.meta import (
     finalizer_warnings,
-    validate_common_create,
     validate_common_update,
     validate_object_meta,
     validate_object_meta_update,
@@ -104,20 +103,22 @@ class CustomStrategy:
             obj.pop("status", None)
         meta = obj["metadata"]
         meta["generation"] = 1
-        errors = self.pipeline.validate(
+        # Upstream goes on to what holds for all kinds, which is less than what holds for these.
+        return self.pipeline.validate(
             obj,
             instead=self._type_errors(obj),
             metadata=validate_object_meta(meta, namespaced=self.namespaced, name_validator=name_is_dns_subdomain),
             scale=self._spec_scale_errors(obj) + self._status_scale_errors(obj),
         )
-        return errors or validate_common_create(meta, namespaced=self.namespaced)
 
     def before_update(self, obj: Object, old: Object) -> list[FieldError]:
         meta, old_meta = obj["metadata"], old["metadata"]
         keep_system_metadata(meta, old_meta)
         self._prepare_for_update(obj, old)
         errors = validate_common_update(obj["metadata"], old_meta, namespaced=self.namespaced)
-        return errors + self._judge_update(obj, old)
+        # Upstream asks for the metadata's errors twice, and tells those that there are twice.
+        again = validate_object_meta_update(obj["metadata"], old_meta) if errors else []
+        return errors + self._judge_update(obj, old, again)
 
     def _prepare_for_update(self, obj: Object, old: Object) -> None:
         if self.has_status:
@@ -128,12 +129,12 @@ class CustomStrategy:
         if not same_content(obj, old):
             obj["metadata"]["generation"] = old["metadata"].get("generation", 0) + 1
 
-    def _judge_update(self, obj: Object, old: Object) -> list[FieldError]:
+    def _judge_update(self, obj: Object, old: Object, metadata: list[FieldError]) -> list[FieldError]:
         return self.pipeline.validate(
             obj,
             old,
             instead=self._type_errors(obj),
-            metadata=validate_object_meta_update(obj["metadata"], old["metadata"]),
+            metadata=metadata,
             scale=self._spec_scale_errors(obj) + self._status_scale_errors(obj),
         )
 
@@ -256,13 +257,8 @@ class CustomStatusStrategy(CustomStrategy):
         else:
             obj.pop("status", None)
 
-    def _judge_update(self, obj: Object, old: Object) -> list[FieldError]:
-        return self.pipeline.validate_status(
-            obj,
-            old,
-            metadata=validate_object_meta_update(obj["metadata"], old["metadata"]),
-            scale=self._status_scale_errors(obj),
-        )
+    def _judge_update(self, obj: Object, old: Object, metadata: list[FieldError]) -> list[FieldError]:
+        return self.pipeline.validate_status(obj, old, metadata=metadata, scale=self._status_scale_errors(obj))
 
 
 def keep_system_metadata(meta: Object, old: Object) -> None:
