@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import re
 
+from steersman._util.lazily import lazily
+
 _UNITS = {
     "ns": 1,
     "us": 1_000,
@@ -14,9 +16,9 @@ _UNITS = {
     "m": 60_000_000_000,
     "h": 3_600_000_000_000,
 }
-_PART = re.compile(r"([0-9]{0,30})(?:\.([0-9]{0,30}))?(ns|us|µs|μs|ms|s|m|h)")
-_NUMBER = re.compile(r"[0-9]+(?:\.[0-9]*)?|\.[0-9]*")
-_UNIT = re.compile(r"[^0-9.]+")
+_PART = lazily(re.compile, r"([0-9]{0,30})(?:\.([0-9]{0,30}))?(ns|us|µs|μs|ms|s|m|h)")
+_NUMBER = lazily(re.compile, r"[0-9]+(?:\.[0-9]*)?|\.[0-9]*")
+_UNIT = lazily(re.compile, r"[^0-9.]+")
 
 
 def parse_nanoseconds(text: str) -> int | None:

@@ -7,6 +7,8 @@ from __future__ import annotations
 
 import re2
 
+from steersman._util.lazily import lazily
+
 _HUB = "docker.io"
 _MAX_PATH = 255
 _MAX_TAG = 128
@@ -16,10 +18,10 @@ _HOST = rf"(?:{_HOST_PART}(?:\.{_HOST_PART})*|\[[a-fA-F0-9:]+\])(?::[0-9]+)?"
 _PATH_PART = "[a-z0-9]+(?:(?:[._]|__|-+)[a-z0-9]+)*"
 _DIGEST = "[A-Za-z][A-Za-z0-9]*(?:[-_+.][A-Za-z][A-Za-z0-9]*)*:[0-9a-fA-F]{32,}"
 _TAG = "[0-9A-Za-z_][0-9A-Za-z_.-]*"
-_name = re2.compile(
-    rf"{_HOST}/(?P<path>{_PATH_PART}(?:/{_PATH_PART})*)(?::(?P<tag>{_TAG}))?(?:@(?P<digest>{_DIGEST}))?"
+_name = lazily(
+    re2.compile, rf"{_HOST}/(?P<path>{_PATH_PART}(?:/{_PATH_PART})*)(?::(?P<tag>{_TAG}))?(?:@(?P<digest>{_DIGEST}))?"
 )
-_identifier = re2.compile("[a-f0-9]{64}")
+_identifier = lazily(re2.compile, "[a-f0-9]{64}")
 
 
 def image_tag(image: str) -> str:

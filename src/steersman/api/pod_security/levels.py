@@ -9,6 +9,7 @@ import re
 from collections.abc import Mapping
 from typing import NamedTuple
 
+from steersman._util.lazily import lazily
 from steersman.apimachinery import field_errors as fe
 from steersman.apimachinery.field_errors import FieldError
 
@@ -17,7 +18,7 @@ PREFIX = "pod-security.kubernetes.io/"
 PRIVILEGED, BASELINE, RESTRICTED = "privileged", "baseline", "restricted"
 STRICTNESS = {PRIVILEGED: 0, BASELINE: 1, RESTRICTED: 2}
 
-_VERSION = re.compile(r"v1\.(0|[1-9][0-9]{0,18})")
+_VERSION = lazily(re.compile, r"v1\.(0|[1-9][0-9]{0,18})")
 _LARGEST = (1 << 63) - 1
 _WRONG_LEVEL = f"must be one of {', '.join(STRICTNESS)}"
 _WRONG_VERSION = 'must be "latest" or "v1.x"'

@@ -16,6 +16,7 @@ import re2
 
 from steersman._util.dataclass import dataclass
 from steersman._util.gotext import quote
+from steersman._util.lazily import lazily
 from steersman.apimachinery import field_errors as fe
 from steersman.apimachinery.errors import BadRequest, Forbidden
 from steersman.apimachinery.meta import domain_prefixed_path
@@ -40,7 +41,7 @@ _USER, _UID, _GROUP, _EXTRA = (_PREFIX + part for part in ("user", "uid", "group
 _MANY = 4
 _MAX_REMEMBERED = 10_000
 _AUTHENTICATION = "authentication.k8s.io"
-_bad_escape = re2.compile("%(?:[^0-9a-f]|[0-9a-f](?:[^0-9a-f]|$)|$)")
+_bad_escape = lazily(re2.compile, "%(?:[^0-9a-f]|[0-9a-f](?:[^0-9a-f]|$)|$)")
 
 
 def wanted_user(request: Request) -> UserInfo | None:
