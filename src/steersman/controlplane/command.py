@@ -8,6 +8,7 @@ from __future__ import annotations
 import argparse
 import asyncio
 import gc
+import importlib
 import logging
 import os
 import secrets
@@ -258,6 +259,9 @@ async def _serve(options: argparse.Namespace) -> int:
         if options.kubeconfig:
             _write_kubeconfig(Path(options.kubeconfig), plane.url, ca, "" if options.insecure_http else token)
         print(f"serving on {plane.url}", flush=True)
+        for name in getattr(options, "soon", ()):
+            await asyncio.sleep(0)  # for who asks already
+            importlib.import_module(name)
         await stopping.wait()
         stopping.clear()
         if options.shutdown_delay_duration:

@@ -24,8 +24,17 @@ from typing import Any, NoReturn
 NEEDED = ("steersman.envtest.apiserver", "steersman.controlplane.command", "uvloop")
 """What a server cannot start without."""
 
-SOON = ("steersman.apiserver.authn.signing_keys", "steersman.apiserver.crd.controller")
-"""What tests of operators will need, loaded while there is nothing else to do."""
+SOON = (
+    "steersman.apiserver.authn.signing_keys",
+    "steersman.api.core.namespace",
+    "steersman.api.apiextensions",
+    "steersman.apiserver.crd.controller",
+    "steersman.api.admissionregistration.webhook_configuration",
+    "steersman.apiserver.admission.webhooks.mutating",
+    "steersman.apiserver.admission.webhooks.validating",
+)
+"""What tests of operators will need, loaded while there is nothing else to do: until the call comes, and once the
+server is ready, for envtest asks ten times a second."""
 
 _TAKEN = b"."
 _SIGNALS = (signal.SIGTERM, signal.SIGINT)
