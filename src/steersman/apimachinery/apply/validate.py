@@ -17,10 +17,45 @@ def validate(view: TypeView, obj: dict[str, Any], *, allow_duplicates: bool = Fa
 
     `allow_duplicates`: two items of a list with one key are an error in what a client applies, not in what is stored.
     """
+    if _fits(view.root, obj, allow_duplicates):
+        return ""
     walker = _Walker(allow_duplicates)
     walker.visit(view.root, obj)
     errors = [f"{where}: {message}" if where else message for where, message in walker.errors]
     return errors[0] if len(errors) == 1 else "\n  ".join(["errors:", *errors]) if errors else ""
+
+
+_TYPES = {NUMERIC: (int, float), STRING: (str,), BOOLEAN: (bool,)}
+_ANY = (str, int, float, bool)
+
+
+def _fits(atom: Atom, value: Any, allow_duplicates: bool) -> bool:
+    """Quick, and right where it says yes; nearly all objects fit."""
+    kind = type(value)
+    if kind is dict:
+        part = atom.map
+        if part is None:
+            return False
+        fields, items = part.fields, part.items
+        for name, each in value.items():
+            child = fields.get(name) or items
+            if child is None or not _fits(child, each, allow_duplicates):
+                return False
+        return True
+    if kind is list:
+        return atom.list is not None and _list_fits(atom.list, value, allow_duplicates)
+    return value is None or (atom.scalar is not None and kind in _TYPES.get(atom.scalar, _ANY))
+
+
+def _list_fits(atom: ListAtom, value: list[Any], allow_duplicates: bool) -> bool:
+    if not atom.atomic:
+        try:
+            elements = [atom.element(item) for item in value]
+        except paths.PathError:
+            return False
+        if not allow_duplicates and len({*elements}) < len(elements):
+            return False
+    return all(_fits(atom.items, item, allow_duplicates) for item in value)
 
 
 class _Walker:
