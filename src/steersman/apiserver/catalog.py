@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
-from typing import Any, Protocol
+from collections.abc import Callable, Collection, Hashable, Iterable, Mapping, Sequence
+from typing import Any, Protocol, TypeVar
 
 from steersman.apimachinery.gvk import GroupVersionResource
 from steersman.apiserver.scope import ResourceScope
+
+_T = TypeVar("_T")
 
 
 def version_priority(version: str) -> tuple[int, int, int, str]:
@@ -65,9 +67,11 @@ class Catalog:
         self.generation = 0
         self.listeners: list[Callable[[], None]] = []
         self.priorities: dict[str, int] = {}
+        self._remembered: dict[Hashable, Any] = {}
 
     def offer(self, offers: Mapping[Key, Offer]) -> None:
         """Serve built-in resources from now on."""
+        self._remembered.clear()
         self._offers.update(offers)
         self._builtin.update(key[0] for key in offers)
         self.priorities = {group: place for place, group in enumerate(dict.fromkeys(key[0] for key in offers))}
@@ -90,8 +94,16 @@ class Catalog:
         for scope in new:
             self._scopes[scope.gvr.group, scope.gvr.version, scope.gvr.resource] = scope
         self.generation += 1
+        self._remembered.clear()
         for listener in tuple(self.listeners):
             listener()
+
+    def remembered(self, name: Hashable, make: Callable[[], _T]) -> _T:
+        """What `make` has made of what is served, and called `name`; it is made anew after each change."""
+        if name not in self._remembered:
+            self._remembered[name] = make()
+        found: _T = self._remembered[name]
+        return found
 
     def made(self) -> list[ResourceScope]:
         """The scopes of what has been asked for so far: only these resources are in memory."""

@@ -12,7 +12,7 @@ from typing import Any
 from steersman.apimachinery.codec import json as codec
 from steersman.apimachinery.codec.negotiate import JSON, parse_accept
 from steersman.apimachinery.errors import no_such_resource
-from steersman.apiserver.catalog import Listed
+from steersman.apiserver.catalog import Catalog, Listed
 from steersman.apiserver.core import Core
 from steersman.apiserver.endpoints import answers
 from steersman.apiserver.exchange import Answer, Exchange
@@ -131,20 +131,8 @@ def _wants_aggregated(x: Exchange) -> str:
 
 
 def _aggregated(core: Core, x: Exchange, version: str, *, core_group: bool) -> Answer:
-    items = [
-        _group_discovery(core, name, versions)
-        for name, versions in core.catalog.groups().items()
-        if (name == "") == core_group
-    ]
-    body = codec.encode(
-        {
-            "kind": "APIGroupDiscoveryList",
-            "apiVersion": f"apidiscovery.k8s.io/{version}",
-            "metadata": {},
-            "items": items,
-        }
-    )
-    etag = f'"{hashlib.sha512(body).hexdigest().upper()}"'
+    name = ("aggregated discovery", version, core_group)
+    body, etag = core.catalog.remembered(name, lambda: _document(core.catalog, version, core_group))
     headers = (
         ("Cache-Control", "public"),
         ("Content-Type", AGGREGATED.format(version=version)),
@@ -156,14 +144,32 @@ def _aggregated(core: Core, x: Exchange, version: str, *, core_group: bool) -> A
     return Response(200, headers, body)
 
 
-def _group_discovery(core: Core, name: str, versions: list[str]) -> dict[str, Any]:
+def _document(catalog: Catalog, version: str, core_group: bool) -> tuple[bytes, str]:
+    """An aggregated document, and its ETag."""
+    items = [
+        _group_discovery(catalog, name, versions)
+        for name, versions in catalog.groups().items()
+        if (name == "") == core_group
+    ]
+    body = codec.encode(
+        {
+            "kind": "APIGroupDiscoveryList",
+            "apiVersion": f"apidiscovery.k8s.io/{version}",
+            "metadata": {},
+            "items": items,
+        }
+    )
+    return body, f'"{hashlib.sha512(body).hexdigest().upper()}"'
+
+
+def _group_discovery(catalog: Catalog, name: str, versions: list[str]) -> dict[str, Any]:
     metadata: dict[str, Any] = {"name": name} if name else {}
     return {
         "metadata": {**metadata, "creationTimestamp": None},
         "versions": [
             {
                 "version": version,
-                "resources": [_resource_discovery(scope) for scope in core.catalog.listed(name, version)],
+                "resources": [_resource_discovery(scope) for scope in catalog.listed(name, version)],
                 "freshness": "Current",
             }
             for version in versions
