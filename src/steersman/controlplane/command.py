@@ -8,7 +8,6 @@ from __future__ import annotations
 import argparse
 import asyncio
 import gc
-import importlib
 import logging
 import os
 import secrets
@@ -259,9 +258,8 @@ async def _serve(options: argparse.Namespace) -> int:
         if options.kubeconfig:
             _write_kubeconfig(Path(options.kubeconfig), plane.url, ca, "" if options.insecure_http else token)
         print(f"serving on {plane.url}", flush=True)
-        for name in getattr(options, "soon", ()):
+        for _ in getattr(options, "meanwhile", ()):
             await asyncio.sleep(0)  # for who asks already
-            importlib.import_module(name)
         await stopping.wait()
         stopping.clear()
         if options.shutdown_delay_duration:

@@ -67,7 +67,7 @@ def serve(arguments: Sequence[str], listener: socket.socket | None = None) -> in
     commands = parser.add_subparsers(dest="command")
     command.add_parser(commands)
     options = parser.parse_args(["serve", *_serving(given, commands.choices["serve"]), *storage])
-    options.listener, options.soon = listener, standby.SOON
+    options.listener, options.meanwhile = listener, standby.prepare()
     return command.run(options)
 
 

@@ -17,7 +17,7 @@ import socket
 import sys
 import threading
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import suppress
 from typing import Any, NoReturn
 
@@ -33,8 +33,7 @@ SOON = (
     "steersman.apiserver.admission.webhooks.mutating",
     "steersman.apiserver.admission.webhooks.validating",
 )
-"""What tests of operators will need, loaded while there is nothing else to do: until the call comes, and once the
-server is ready, for envtest asks ten times a second."""
+"""What tests of operators will need, too."""
 
 _TAKEN = b"."
 _SIGNALS = (signal.SIGTERM, signal.SIGINT)
@@ -119,11 +118,12 @@ def _stand_by(channel: socket.socket) -> int:
     waiting = _Waiting(channel)
     waiting.start()
     gc.disable()
-    for name in (*NEEDED, *SOON):
-        if name in SOON and waiting.called.is_set():
-            break
+    for name in NEEDED:
         with suppress(ImportError):  # uvloop is not everywhere
             importlib.import_module(name)
+    for _ in prepare():
+        if waiting.called.is_set():
+            break
     gc.freeze()  # what is loaded stays
     gc.enable()
     waiting.taken.wait()
@@ -139,6 +139,20 @@ def _stand_by(channel: socket.socket) -> int:
         with suppress(OSError):
             waiting.connection.sendall(bytes([status]))
     return status
+
+
+def prepare() -> Iterator[None]:
+    """Load what tests of operators will need, piece by piece, while there is nothing else to do: until the call comes,
+    and once the server is ready, for envtest looks at it ten times a second."""
+    for name in SOON:
+        importlib.import_module(name)
+        yield
+    from steersman.api import kinds
+
+    kinds.protobuf_encoder()
+    yield
+    kinds.schemas()
+    yield
 
 
 class _Waiting(threading.Thread):

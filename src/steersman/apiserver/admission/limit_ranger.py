@@ -27,21 +27,22 @@ class LimitRanger:
 
     async def admit(self, attributes: Attributes) -> None:
         """Complete the containers of a new Pod."""
-        from steersman.api.core.limits import complete  # deferred: most servers have no LimitRange
-
         pod = attributes.obj
-        if attributes.scope.resource == "pods" and pod is not None:
-            for limit_range in self._concerning(attributes):
-                complete(pod, limit_range)
+        if attributes.scope.resource != "pods" or pod is None:
+            return
+        for limit_range in self._concerning(attributes):
+            from steersman.api.core.limits import complete  # deferred: most servers have no LimitRange
+
+            complete(pod, limit_range)
 
     async def validate(self, attributes: Attributes) -> None:
         """Raises Forbidden for what is outside of the limits."""
-        from steersman.api.core.limits import claim_problems, pod_problems
-
         obj, scope = attributes.obj, attributes.scope
-        problems_of = pod_problems if scope.resource == "pods" else claim_problems
         for limit_range in self._concerning(attributes):
+            from steersman.api.core.limits import claim_problems, pod_problems
+
             assert obj is not None
+            problems_of = pod_problems if scope.resource == "pods" else claim_problems
             if problems := list(dict.fromkeys(problems_of(obj, limit_range))):
                 why = problems[0] if len(problems) == 1 else f"[{', '.join(problems)}]"
                 raise forbidden(scope.group, scope.resource, attributes.name_shown, why)
