@@ -341,6 +341,18 @@ async def test_it_can_be_stopped_while_the_caches_fill(lab: Lab) -> None:
     assert not manager.ready.is_set()
 
 
+async def test_a_stop_before_it_has_begun_is_not_lost(lab: Lab) -> None:
+    manager, _ = lab.manager()
+    running = asyncio.ensure_future(manager.start())
+    manager.stop()
+    async with asyncio.timeout(5):
+        await running
+    again = asyncio.ensure_future(manager.start())
+    await manager.ready.wait()  # the stop was for the first one
+    manager.stop()
+    await again
+
+
 async def test_health_and_readiness_and_metrics(lab: Lab, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(informer_module, "STALE_AFTER", 0.3)
     down: list[bool] = []

@@ -101,7 +101,7 @@ class Manager:
         self._runnables: list[tuple[Runnable, bool]] = []
         self._servers: list[Runnable] = []
         self._checks: dict[str, dict[str, Check]] = {"live": {"ping": lambda: None}, "ready": {"caches": self._stale}}
-        self._stopping: asyncio.Event | None = None
+        self._stopping = asyncio.Event()
         self._leadership: Leadership | None = None
         self.ready = asyncio.Event()
         """Set once the caches are complete and all that needs no leader has started."""
@@ -331,9 +331,8 @@ class Manager:
         return ", ".join(f"{count} of {name}" for name, count in busy.items()) or "no reconcile, but something else"
 
     def stop(self) -> None:
-        """Have `start` end, in order."""
-        if self._stopping is not None:
-            self._stopping.set()
+        """Have `start` end, in order; one that has not begun yet ends at once."""
+        self._stopping.set()
 
     async def start(self) -> None:
         """Run until `stop`. Raises ConfigError, CacheSyncError, LeadershipLost, ListenError, or what a runnable raises.
@@ -341,13 +340,13 @@ class Manager:
         The order: health and metrics; servers (webhooks); caches; what needs no leader; the election; what needs the
         leader. It ends in the opposite order.
         """
-        self._stopping = asyncio.Event()
         running = asyncio.ensure_future(self._start())
         try:
             await asyncio.wait([running])
         finally:
             running.cancel()
             await until_done(running)
+            self._stopping = asyncio.Event()
         running.result()
 
     async def _start(self) -> None:
@@ -404,7 +403,7 @@ class Manager:
             return
         self.ready.set()
         if self.election is None:
-            await self._run_group([True, False], self._stop_event.wait())
+            await self._run_group([True, False], self._stopping.wait())
         else:
             elector = self.election.elector(self.cluster.client.live, self.metrics)
             await self._run_group([False], self._compete(elector))
@@ -415,7 +414,7 @@ class Manager:
         async def synced() -> None:
             await asyncio.gather(*(cluster.cache.wait_synced(self._sync_timeout) for cluster in self._clusters))
 
-        complete, stop = asyncio.ensure_future(synced()), asyncio.ensure_future(self._stop_event.wait())
+        complete, stop = asyncio.ensure_future(synced()), asyncio.ensure_future(self._stopping.wait())
         try:
             await until_first([complete, stop])
         finally:
@@ -425,7 +424,7 @@ class Manager:
     async def _compete(self, elector: LeaderElector) -> None:
         """Work as the leader, once this process is that; ends with `stop`."""
         lead = asyncio.ensure_future(elector.run(self._lead))
-        stop = asyncio.ensure_future(self._stop_event.wait())
+        stop = asyncio.ensure_future(self._stopping.wait())
         try:
             await asyncio.wait([lead, stop], return_when=asyncio.FIRST_COMPLETED)
             if lead.done() or self._leadership is not None:
@@ -439,7 +438,7 @@ class Manager:
     async def _lead(self, leadership: Leadership) -> None:
         self._leadership = leadership
         try:
-            await self._run_group([True], self._stop_event.wait())
+            await self._run_group([True], self._stopping.wait())
         finally:
             self._leadership = None
 
@@ -467,14 +466,9 @@ class Manager:
         try:
             await until_first([waiting, *tasks], ends=waiting)
         except Exception:
-            self._stop_event.set()  # what leads may end in order, too
+            self._stopping.set()  # what leads may end in order, too
             await asyncio.wait([waiting])
             raise
-
-    @property
-    def _stop_event(self) -> asyncio.Event:
-        assert self._stopping is not None
-        return self._stopping
 
     def _fencing_token(self) -> int | None:
         return self._leadership.fencing_token if self._leadership is not None else None
