@@ -6,6 +6,7 @@ import asyncio
 import os
 import signal
 import ssl
+import subprocess
 import sys
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
@@ -107,6 +108,19 @@ async def gone(number: int) -> None:
 
 
 only_linux = pytest.mark.skipif(sys.platform != "linux", reason="processes are looked up in /proc")
+
+
+def test_a_server_is_loaded_without_what_few_need() -> None:
+    """All of it would be part of each start."""
+    few = ("cryptography", "aiohttp", "yaml", "tempfile", "email.", "steersman.client.", "steersman.api.core.pod")
+    code = (
+        "import importlib, sys; from contextlib import suppress; from steersman.envtest.standby import NEEDED\n"
+        "for name in NEEDED:\n"
+        "    with suppress(ImportError): importlib.import_module(name)\n"
+        f"print(*(name for name in sys.modules if name.startswith({few})))"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert done.stdout.split() == []
 
 
 @only_linux
