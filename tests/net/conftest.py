@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import gc
 import ssl
 from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
 from typing import Any
@@ -10,8 +11,12 @@ from typing import Any
 import pytest
 import uvloop
 
+from steersman.net.grpc import Channel
 from steersman.net.http import AnyHandler, Request, Response
 from steersman.net.server import Server
+
+from .http2_peer import PATIENCE, served
+from .http2_peer import Server as HTTP2Server
 
 Start = Callable[..., Awaitable[Server]]
 Talk = Callable[..., Awaitable[bytes]]
@@ -69,3 +74,22 @@ def echo() -> AnyHandler:
         return Response(200, (("Content-Type", "text/plain"),), text + request.body + extra.encode())
 
     return handle
+
+
+@pytest.fixture
+async def server() -> AsyncIterator[HTTP2Server]:
+    async with served() as server:
+        yield server
+
+
+@pytest.fixture
+async def channel(server: HTTP2Server) -> AsyncIterator[Channel]:
+    """Nothing may be left of it, and nothing may have gone wrong unseen."""
+    unseen: list[Any] = []
+    asyncio.get_running_loop().set_exception_handler(lambda loop, context: unseen.append(context))
+    channel = Channel("127.0.0.1", server.port, None, connect_within=PATIENCE)
+    yield channel
+    await channel.close()
+    assert [task for task in asyncio.all_tasks() if "steersman" in repr(task)] == []
+    gc.collect()
+    assert unseen == []

@@ -32,6 +32,7 @@ class Call:
     __slots__ = (
         "_buffer",
         "_waiter",
+        "before",
         "began",
         "connection",
         "ended",
@@ -44,9 +45,11 @@ class Call:
         "window",
     )
 
-    def __init__(self, connection: Connection, number: int, window: int, began: float) -> None:
+    def __init__(self, connection: Connection, number: int, window: int, began: float, before: int) -> None:
+        """`before` is how many pieces had come on the connection when the call began."""
         self.id = number
         self.began = began
+        self.before = before
         self.window = window
         self.unsent: deque[tuple[memoryview, bool]] = deque()
         self.owed = 0

@@ -59,6 +59,7 @@ class Connection(asyncio.Protocol):
         self._queue: deque[tuple[asyncio.Future[Call | None], bytes]] = deque()
         self._owed = 0
         self._heard = loop.time()
+        self._pieces = 0
         self._timer: asyncio.TimerHandle | None = None
 
     async def open(self, headers: bytes) -> Call:
@@ -82,7 +83,8 @@ class Connection(asyncio.Protocol):
             raise
 
     def _begin(self, headers: bytes) -> Call:
-        call = self.calls[self._next] = Call(self, self._next, self._call_window, self._loop.time())
+        call = Call(self, self._next, self._call_window, self._loop.time(), self._pieces)
+        self.calls[call.id] = call
         if call.id == 1:
             headers = f.NO_TABLE + headers
         self._next += 2
@@ -97,7 +99,7 @@ class Connection(asyncio.Protocol):
 
     def doubt(self, call: Call) -> None:
         """A call was not answered in time: when nothing else was heard since it began either, the peer is gone."""
-        if self._heard < call.began < self._loop.time() - _DOUBTFUL:
+        if self._pieces == call.before and call.began < self._loop.time() - _DOUBTFUL:
             self.lose("it does not answer")
 
     # What asyncio calls.
@@ -112,6 +114,7 @@ class Connection(asyncio.Protocol):
 
     def data_received(self, data: bytes) -> None:
         self._heard = self._loop.time()
+        self._pieces += 1
         if self._in:
             self._in += data
             data = bytes(self._in)
@@ -214,8 +217,8 @@ class Connection(asyncio.Protocol):
         for name, value in struct.iter_unpack(">HI", payload):
             if name == f.INITIAL_WINDOW:
                 for call in self.calls.values():
-                    call.window = _allowed(call.window + value - self._call_window)
-                self._call_window = _allowed(value)
+                    call.window = f.allowed(call.window + value - self._call_window)
+                self._call_window = f.allowed(value)
             elif name == f.MAX_FRAME:
                 if not f.DEFAULT_FRAME <= value <= f.MOST_FRAME:
                     raise ValueError("no such size of frames")
@@ -227,12 +230,12 @@ class Connection(asyncio.Protocol):
         self._next_turns()
 
     def _take_window(self, flags: int, number: int, payload: bytes) -> None:
-        more = _number(payload)
+        more = f.number(payload)
         if not number:
-            self._window = _allowed(self._window + more)
+            self._window = f.allowed(self._window + more)
             self._pump([call for call in self.calls.values() if call.unsent])
         elif (call := self.calls.get(number)) is not None:
-            call.window = _allowed(call.window + more)
+            call.window = f.allowed(call.window + more)
             self._pump([call])
 
     def _take_reset(self, flags: int, number: int, payload: bytes) -> None:
@@ -244,7 +247,7 @@ class Connection(asyncio.Protocol):
 
     def _take_goaway(self, flags: int, number: int, payload: bytes) -> None:
         """The peer takes no new calls, and says which one is the last that it has looked at."""
-        self.usable, last = False, _number(payload[:4])
+        self.usable, last = False, f.number(payload[:4])
         for call in [call for call in self.calls.values() if call.id > last]:
             self._end(call, ConnectionLost("the connection is being closed", untouched=not call.headers))
         self._next_turns()
@@ -370,18 +373,6 @@ def reason(error: Exception) -> str:
     if isinstance(error, ssl.SSLError) or not isinstance(error, OSError) or error.errno is None:
         return str(error)
     return os.strerror(error.errno).lower()
-
-
-def _number(payload: bytes) -> int:
-    """One of 31 bits. Raises struct.error."""
-    [found] = struct.unpack(">I", payload)
-    return int(found) & 0x7FFFFFFF
-
-
-def _allowed(window: int) -> int:
-    if window > f.MOST_WINDOW:
-        raise ValueError("no such window")
-    return window
 
 
 _TAKERS = {

@@ -41,6 +41,19 @@ def unpadded(flags: int, payload: bytes) -> bytes:
     return payload[start:end]
 
 
+def number(payload: bytes) -> int:
+    """One of 31 bits. Raises struct.error."""
+    [found] = struct.unpack(">I", payload)
+    return int(found) & 0x7FFFFFFF
+
+
+def allowed(window: int) -> int:
+    """The window, if there may be such a one. Raises ValueError."""
+    if window > MOST_WINDOW:
+        raise ValueError("no such window")
+    return window
+
+
 def encoded(headers: Iterable[tuple[str, str]]) -> bytes:
     """A block of headers, each spelled out and to be remembered by nobody (RFC 7541, 6.2.2)."""
     return b"".join(b"\0" + _text(name) + _text(value) for name, value in headers)
