@@ -42,10 +42,13 @@ def left(peer: Peer, number: int) -> None:
     peer.leave(max(number - 2, 0))
 
 
-def done(peer: Peer, number: int) -> None:
-    peer.begin(number)
-    peer.h2.send_data(number, framed(pb.TxnResponse(succeeded=True).SerializeToString()))
-    peer.end(number)
+def answers(*, succeeded: bool) -> Step:
+    def take(peer: Peer, number: int) -> None:
+        peer.begin(number)
+        peer.say(number, pb.TxnResponse(succeeded=succeeded).SerializeToString())
+        peer.end(number)
+
+    return take
 
 
 def cut_off(peer: Peer, number: int) -> None:
@@ -54,6 +57,12 @@ def cut_off(peer: Peer, number: int) -> None:
     peer.end(number)
 
 
+done = answers(succeeded=True)
+as_before, changed = answers(succeeded=True), answers(succeeded=False)
+WRITE = pb.TxnRequest(
+    compare=[pb.Compare(target=pb.MOD, key=b"k", mod_revision=3)],
+    success=[pb.RequestOp(request_put=pb.PutRequest(key=b"k", value=b"v"))],
+)
 FULL = says(8, "etcdserver: mvcc: database space exceeded")
 DENIED = says(7, "etcdserver: permission denied")
 NO_LEADER = says(14, "etcdserver: no leader")
@@ -79,7 +88,7 @@ async def told(member: Server, *steps: Step, method=TXN, timeout: float = 60.0) 
 
     playing = asyncio.create_task(play())
     try:
-        return await client.call(method, pb.TxnRequest() if method is TXN else pb.RangeRequest(key=b"k"))
+        return await client.call(method, WRITE if method is TXN else pb.RangeRequest(key=b"k"))
     except StoreError as error:
         return error
     finally:
@@ -114,8 +123,10 @@ async def test_a_reply_says_whether_an_attempt_is_in_doubt(
         ((refused, left, DENIED), StoreUnavailable),
         ((lost, DENIED), UnknownOutcome),
         ((CHANGED, refused, DENIED), UnknownOutcome),
-        ((FULL,), StoreFull),
-        ((NO_LEADER, FULL), StoreFull),
+        ((FULL, as_before), StoreFull),
+        ((NO_LEADER, FULL, lost, as_before), StoreFull),
+        ((FULL, changed), UnknownOutcome),
+        ((FULL, DENIED), UnknownOutcome),
         ((lost, FULL), UnknownOutcome),
         ((says(13, "grpc: error while marshaling"),), UnknownOutcome),
         ((says(15, "etcdserver: corrupt cluster"),), UnknownOutcome),

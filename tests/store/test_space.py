@@ -11,7 +11,7 @@ import pytest
 
 from steersman.store.conformance import put
 from steersman.store.history import History
-from steersman.store.interface import StoreFull
+from steersman.store.interface import StoreFull, UnknownOutcome
 from steersman.store.sqlite import SQLiteStore
 from steersman.store.urls import open_store
 
@@ -118,4 +118,32 @@ async def test_a_full_etcd_is_told_as_one(etcd_program: Path, tmp_path: Path) ->
         await store.swap(b"/registry/first", revision, None)
         found = await store.figures()
         assert found.kind == "etcd" and 0 < found.used <= found.size and found.size > 1_500_000
+        await store.close()
+
+
+async def test_what_a_full_etcd_has_refused_is_not_there(etcd_program: Path, tmp_path: Path) -> None:
+    """It carries out what it had begun with, and says that it is full all the same."""
+    async with etcd.etcd(etcd_program, tmp_path, "--quota-backend-bytes=2000000") as cluster:
+        store = await open_store(cluster.url)
+        written: list[bytes] = []
+        refused: list[bytes] = []
+
+        async def write(name: str) -> None:
+            for number in range(1_000):
+                key = f"/registry/{name}-{number}".encode()
+                try:
+                    await store.swap(key, 0, os.urandom(20_000))
+                    written.append(key)
+                except UnknownOutcome:
+                    return
+                except StoreFull:
+                    refused.append(key)
+                    return
+
+        await asyncio.gather(*(write(str(number)) for number in range(24)))
+        await write("after")
+        assert refused, "at least the last one came when nothing more was begun with"
+        for keys, there in ((written, True), (refused, False)):
+            for key in keys:
+                assert (await store.get(key) is not None) is there
         await store.close()

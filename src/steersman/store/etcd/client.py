@@ -67,6 +67,7 @@ def _method(service: str, name: str, response: Any, *, writes: bool = False) -> 
 
 RANGE = _method("KV", "Range", pb.RangeResponse)
 TXN = _method("KV", "Txn", pb.TxnResponse, writes=True)
+_LOOK = _method("KV", "Txn", pb.TxnResponse)
 COMPACT = _method("KV", "Compact", pb.CompactionResponse)
 LEASE_GRANT = _method("Lease", "LeaseGrant", pb.LeaseGrantResponse)
 STATUS = _method("Maintenance", "Status", pb.StatusResponse)
@@ -145,12 +146,27 @@ class EtcdClient:
                 return Reply(answer, doubtful)
             except CallFailed as error:
                 doubtful = doubtful or (method.writes and not _was_refused(error))
+                if method is TXN and _FULL in error.details and not doubtful:
+                    doubtful = not await self._unchanged(request)
                 self.trouble = reason = f"{member.address}: {self._judge(error, doubtful=doubtful)}"
                 self.avoid(member)
             failures += 1
             if failures % len(self.members) == 0:
                 await asyncio.sleep(min(PAUSE, max(deadline - loop.time(), 0)))
         raise _unavailable(reason, doubtful=doubtful)
+
+    async def _unchanged(self, request: Any) -> bool:
+        """Whether what a transaction compares is still so, and hence nothing of it was written.
+
+        An etcd that becomes full carries out what it had begun with, and says that there is no room all the same
+        (`server/etcdserver/apply/quota.go`).
+        """
+        nowhere = pb.RequestOp(request_range=NOWHERE)  # without a read etcd would not ask the other members
+        look = pb.TxnRequest(compare=request.compare, success=[nowhere], failure=[nowhere])
+        try:
+            return len(request.compare) > 0 and (await self.call(_LOOK, look)).message.succeeded is True
+        except StoreUnavailable:
+            return False
 
     async def first_answer(self, method: Method, request: Any) -> Any:
         """What the first member that can be reached says, each asked once. Raises StoreUnavailable."""
