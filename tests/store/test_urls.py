@@ -1,5 +1,7 @@
 from __future__ import annotations
 
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -45,3 +47,19 @@ async def test_bad_urls(url: str, message: str) -> None:
     with pytest.raises(BadStoreURL, match=message) as raised:
         await open_store(url)
     assert "\n" not in str(raised.value)
+
+
+@pytest.mark.parametrize("lacking", ["hpack", "google.protobuf"])
+@pytest.mark.parametrize("url", ["etcd://127.0.0.1:1", "etcd-snapshot:////no/such.db"])
+def test_packages_that_are_not_there(lacking: str, url: str) -> None:
+    """What is missing is named, and how it is installed."""
+    code = (
+        f"import asyncio, sys; sys.modules[{lacking!r}] = None\n"
+        "from steersman.store.urls import open_store\n"
+        "from steersman.store.interface import StoreError\n"
+        f"try: asyncio.run(open_store({url!r}))\n"
+        "except StoreError as error: print(error)"
+    )
+    said = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout
+    assert said.startswith("an etcd store needs more packages (")
+    assert lacking in said and said.endswith("; pip install 'steersman[etcd]'\n")
