@@ -90,6 +90,6 @@ async def channel(server: HTTP2Server) -> AsyncIterator[Channel]:
     channel = Channel("127.0.0.1", server.port, None, connect_within=PATIENCE)
     yield channel
     await channel.close()
-    assert [task for task in asyncio.all_tasks() if "steersman" in repr(task)] == []
+    assert [task for task in asyncio.all_tasks() if task.get_coro().__qualname__.startswith("Channel.")] == []
     gc.collect()
     assert unseen == []

@@ -207,8 +207,8 @@ async def test_a_stream_that_is_cancelled(server: Server, channel: Channel) -> N
 
 
 async def test_no_answer_in_time(server: Server, channel: Channel) -> None:
-    asking = call(channel, timeout=0.05)
-    error = await failure(asking)
+    await works(channel, server)
+    error = await failure(call(channel, timeout=0.05))
     assert (error.code, error.untouched) == (Code.DEADLINE_EXCEEDED, False)
     peer = await server.peer()
     assert await peer.was_reset(await peer.began()) == ErrorCodes.CANCEL
@@ -246,7 +246,8 @@ async def test_a_connection_that_takes_too_long(server: Server) -> None:
     channel = Channel("127.0.0.1", server.port, None, connect_within=0.05)
     errors = await asyncio.gather(*(failure(call(channel)) for _ in range(3)))
     assert {(each.code, each.untouched) for each in errors} == {(Code.UNAVAILABLE, True)}
-    await (await server.peer()).until_lost()
+    for peer in server.peers:
+        await peer.until_lost()
     await channel.close()
 
 

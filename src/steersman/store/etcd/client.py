@@ -117,6 +117,7 @@ class EtcdClient:
         self.members = [Member(address, context, settings.attempt) for address in settings.endpoints]
         self._turn = 0
         self._met = False
+        self._closed = False
         self.trouble = ""
         self.metadata: Metadata = ()
 
@@ -137,7 +138,7 @@ class EtcdClient:
         loop = asyncio.get_running_loop()
         deadline = loop.time() + self.settings.timeout
         doubtful, reason, failures = False, "", 0
-        while (left := deadline - loop.time()) > 0:
+        while (left := deadline - loop.time()) > 0 and not self._closed:
             member = self.member
             try:
                 await self._have_token()
@@ -195,6 +196,8 @@ class EtcdClient:
             raise _unavailable(f"{member.address}: {self._judge(error)}") from None
 
     async def close(self) -> None:
+        """End all connections; calls that run fail."""
+        self._closed = True
         for member in self.members:
             await member.close()
 
