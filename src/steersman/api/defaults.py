@@ -56,40 +56,54 @@ class StructFiller:
 
 def filler(type_name: str) -> Fill | None:
     """What fills in objects of a type; None for a type without defaults."""
-    return _fillers().get(type_name)
+    return _fillers().of(type_name)
 
 
 def dropper(type_name: str) -> Fill | None:
     """What takes the fields that no gate lets in out of objects of a type; None for a type without such."""
-    return _droppers().get(type_name)
+    return _droppers().of(type_name)
 
 
 @cache
-def _fillers() -> Mapping[str, Fill]:
-    return _walkers(_data.load("defaults"), RULES)
+def _fillers() -> _Walkers:
+    return _Walkers(_data.load("defaults"), RULES)
 
 
 @cache
-def _droppers() -> Mapping[str, Fill]:
-    return _walkers({}, gated_fields.RULES)
+def _droppers() -> _Walkers:
+    return _Walkers({}, gated_fields.RULES)
 
 
-def _walkers(table: Mapping[str, Object], rules: Mapping[str, Callable[[Object], Object]]) -> Mapping[str, Fill]:
-    types = _data.type_table().types
-    wanted = _with_defaults(types, set(table) | set(rules))
-    structs = {name: StructFiller() for name in wanted if isinstance(types[name], list) or name in rules}
-    for name, struct in structs.items():
-        struct.rule = rules.get(name)
-        if not isinstance(types[name], list):
-            continue
-        fields = {field[0]: field for field in types[name]}
-        struct.own = [(key, value, _blank(*fields[key][1:3])) for key, value in table.get(name, {}).items()]
-        for key, _, expression, *_ in types[name]:
+class _Walkers:
+    """Fillers of types, made when they are asked for, from a table of defaults and from rules."""
+
+    def __init__(self, table: Mapping[str, Object], rules: Mapping[str, Callable[[Object], Object]]) -> None:
+        self._table = table
+        self._rules = rules
+        self._types = _data.type_table().types
+        self._wanted = _with_defaults(set(table) | set(rules))
+        self._made: dict[str, StructFiller] = {}
+
+    def of(self, name: str) -> Fill | None:
+        if name not in self._wanted or not (isinstance(self._types[name], list) or name in self._rules):
+            return None
+        struct = self._made.get(name)
+        if struct is None:
+            struct = self._made[name] = StructFiller()  # known before it is complete, for a type may hold itself
+            self._complete(struct, name)
+        return struct.fill
+
+    def _complete(self, struct: StructFiller, name: str) -> None:
+        struct.rule = self._rules.get(name)
+        if not isinstance(self._types[name], list):
+            return
+        fields = {field[0]: field for field in self._types[name]}
+        struct.own = [(key, value, _blank(*fields[key][1:3])) for key, value in self._table.get(name, {}).items()]
+        for key, _, expression, *_ in self._types[name]:
             if expression == RESOURCE_LIST and not name.startswith(_CORE):
                 continue  # upstream's defaults of other groups leave these alone
-            if (fill := _of_expression(expression, structs)) is not None:
-                struct.children.append((key, fill))
-    return {name: struct.fill for name, struct in structs.items()}
+            if (fill := self.of(_element(expression))) is not None:
+                struct.children.append((key, _of_expression(expression, fill)))
 
 
 def _blank(omission: int, expression: str) -> Any:
@@ -97,13 +111,9 @@ def _blank(omission: int, expression: str) -> Any:
     return None if omission & (OMIT_EMPTY | OMIT_NULL) else _data.type_table().codec(expression).zero
 
 
-def _with_defaults(types: Mapping[str, Any], found: set[str]) -> set[str]:
+def _with_defaults(found: set[str]) -> set[str]:
     """The types that have defaults, in themselves or in what they hold."""
-    holders: dict[str, set[str]] = {}
-    for name, fields in types.items():
-        if isinstance(fields, list):
-            for field in fields:
-                holders.setdefault(_element(field[2]), set()).add(name)
+    holders = _holders()
     pending = list(found)
     while pending:
         for holder in holders.get(pending.pop(), ()):
@@ -113,6 +123,17 @@ def _with_defaults(types: Mapping[str, Any], found: set[str]) -> set[str]:
     return found
 
 
+@cache
+def _holders() -> Mapping[str, set[str]]:
+    """Which structs have fields of a type, by its name."""
+    holders: dict[str, set[str]] = {}
+    for name, fields in _data.type_table().types.items():
+        if isinstance(fields, list):
+            for field in fields:
+                holders.setdefault(_element(field[2]), set()).add(name)
+    return holders
+
+
 def _element(expression: str) -> str:
     """The type that pointers, lists and maps of it are about."""
     while expression.startswith(("*", "[]", "map[")):
@@ -120,17 +141,13 @@ def _element(expression: str) -> str:
     return expression
 
 
-def _of_expression(expression: str, structs: Mapping[str, StructFiller]) -> Fill | None:
-    struct = structs.get(_element(expression))
-    if struct is None:
-        return None
-    if expression.startswith("*"):
-        return struct.fill
+def _of_expression(expression: str, fill: Fill) -> Fill:
+    """What fills in values of a pointer, list or map of what `fill` is for."""
     if expression.startswith("[]"):
-        return lambda items: _list(struct.fill, items)
+        return lambda items: _list(fill, items)
     if expression.startswith("map["):
-        return lambda items: _map(struct.fill, items)
-    return struct.fill
+        return lambda items: _map(fill, items)
+    return fill
 
 
 def _list(fill: Fill, items: list[Any]) -> list[Any]:
