@@ -10,13 +10,13 @@ import hashlib
 import os
 import ssl
 from collections.abc import Sequence
-from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 import re2
 
 from steersman._util.base64url import encode
+from steersman._util.dataclass import dataclass
 from steersman.apiserver.authn.jws import Key, Token
 from steersman.net.pki import write_atomically
 from steersman.net.tls import load_pair
