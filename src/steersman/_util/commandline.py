@@ -7,6 +7,8 @@ reference in the documentation are made of them.
 from __future__ import annotations
 
 import argparse
+import os
+import sys
 import textwrap
 from collections.abc import Mapping, Sequence
 from difflib import get_close_matches
@@ -141,9 +143,14 @@ def _whole_number(text: str) -> int:
 
 
 def _columns() -> int:
-    import shutil
-
-    return shutil.get_terminal_size().columns - 2
+    """How much is written in a line. `argparse` asks `shutil`, which loads all that it compresses with."""
+    columns = os.environ.get("COLUMNS", "")
+    if columns.isdecimal() and int(columns):
+        return int(columns) - 2
+    try:
+        return (os.get_terminal_size(sys.__stdout__.fileno()).columns or 80) - 2  # type: ignore[union-attr]
+    except (AttributeError, ValueError, OSError):
+        return 78
 
 
 def _section(title: str, entries: Mapping[str, str]) -> str:

@@ -59,11 +59,10 @@ def serve(arguments: Sequence[str], listener: socket.socket | None = None) -> in
     except FlagError as error:
         print(f"Error: {error}", file=sys.stderr)
         return 1
-    import argparse
-
+    from steersman._util.commandline import Parser
     from steersman.controlplane import command  # deferred, for most calls end before this
 
-    parser = argparse.ArgumentParser(prog="kube-apiserver")
+    parser: argparse.ArgumentParser = Parser(prog="kube-apiserver")
     commands = parser.add_subparsers(dest="command")
     command.add_parser(commands)
     options = parser.parse_args(["serve", *_serving(given, commands.choices["serve"]), *storage])
