@@ -127,6 +127,7 @@ async def test_a_reply_says_whether_an_attempt_is_in_doubt(
         ((NO_LEADER, FULL, lost, as_before), StoreFull),
         ((FULL, changed), UnknownOutcome),
         ((FULL, DENIED), UnknownOutcome),
+        ((FULL, FULL), UnknownOutcome),
         ((lost, FULL), UnknownOutcome),
         ((says(13, "grpc: error while marshaling"),), UnknownOutcome),
         ((says(15, "etcdserver: corrupt cluster"),), UnknownOutcome),

@@ -166,7 +166,7 @@ class EtcdClient:
         look = pb.TxnRequest(compare=request.compare, success=[nowhere], failure=[nowhere])
         try:
             return len(request.compare) > 0 and (await self.call(_LOOK, look)).message.succeeded is True
-        except StoreUnavailable:
+        except (StoreUnavailable, StoreFull):
             return False
 
     async def first_answer(self, method: Method, request: Any) -> Any:
