@@ -52,6 +52,8 @@ _FIRST_PAGE = 100
 _LARGEST_PAGE = 10_000
 _PAGE_BYTES = 16 * 1024 * 1024
 _HEALTH_INTERVAL = 2.0
+_READS = 4
+"""Reads of the current revision at a time: with one, each request would wait for another one's first."""
 
 
 class EtcdStore:
@@ -73,8 +75,9 @@ class EtcdStore:
         self._catching_up: set[asyncio.Task[None]] = set()
         self._writes = 0
         self._drained: asyncio.Future[None] | None = None
-        self._reading: asyncio.Task[None] | None = None
+        self._settling: set[asyncio.Task[None]] = set()
         self._queued: asyncio.Task[None] | None = None
+        self._reads = asyncio.Semaphore(_READS)
         self._closing: asyncio.Task[None] | None = None
         self._trouble: str | None = None
 
@@ -227,8 +230,10 @@ class EtcdStore:
         """One read of the current revision is shared by all who came before it began."""
         self._check_open()
         if self._queued is None:
-            self._queued = asyncio.create_task(self._read_revision(self._reading))
+            self._queued = asyncio.create_task(self._read_revision())
             self._queued.add_done_callback(_notice)
+            self._queued.add_done_callback(self._settling.discard)
+            self._settling.add(self._queued)
         await asyncio.shield(self._queued)
 
     async def close(self) -> None:
@@ -241,15 +246,14 @@ class EtcdStore:
             self._drained = asyncio.get_running_loop().create_future()
             await self._drained
         self._watching.end(StoreUnavailable("the store is closed"))
-        await end([*self._tasks, *self._catching_up, *filter(None, (self._reading, self._queued))])
+        await end([*self._tasks, *self._catching_up, *self._settling])
         await self._feed.close()
         await self._client.close()
 
-    async def _read_revision(self, before: asyncio.Task[None] | None) -> None:
-        if before is not None and not before.done():
-            await asyncio.wait({before})
-        self._reading, self._queued = self._queued, None
-        reply = await self._client.call(RANGE, NOWHERE)
+    async def _read_revision(self) -> None:
+        async with self._reads:
+            self._queued = None
+            reply = await self._client.call(RANGE, NOWHERE)
         await self._feed.until(reply.message.header.revision)
 
     async def _catch_up(self, watch: KeyWatch) -> None:
