@@ -31,10 +31,12 @@ class Feed:
         if self._reloading is not None:
             await asyncio.shield(self._reloading)
 
-    def read_anew(self) -> None:
+    async def read_anew(self) -> None:
         """Take in what is stored as if nothing were known of it: it is read in another way than before."""
         self._watch.cancel()
         self._ended(Compacted(self._cache.revision))
+        if self._reloading is not None:
+            await asyncio.shield(self._reloading)
 
     async def close(self) -> None:
         self._watch.cancel()

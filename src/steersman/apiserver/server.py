@@ -196,8 +196,8 @@ class APIServer:
         async def apply(raw: bytes) -> None:
             encrypted.use(read_configuration(raw, str(path)))
             if encrypted.unreadable:
-                encrypted.unreadable.clear()
-                self._feed.read_anew()
+                with encrypted.told_as_before():
+                    await self._feed.read_anew()
 
         self._encryption = FollowedFile(path, held, apply)
         self._encryption.start()

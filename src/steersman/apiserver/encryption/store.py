@@ -6,6 +6,8 @@ Source: apiserver `pkg/storage/etcd3/store.go`, `pkg/server/options/encryptionco
 from __future__ import annotations
 
 import logging
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 
 from steersman.apiserver.encryption.ciphers import ENCRYPTED, Cipher, Identity, Undecipherable
 from steersman.apiserver.encryption.configuration import Ciphers, cipher_of
@@ -34,7 +36,21 @@ class EncryptedStore(TransformedStore):
         self._root = root.encode()
         self._ciphers = ciphers
         self._found: dict[GroupResource, Cipher] = {}
-        self.unreadable: dict[bytes, str] = {}
+        self._unreadable: dict[bytes, str] = {}
+        self._told: dict[bytes, str] | None = None
+
+    @property
+    def unreadable(self) -> Mapping[bytes, str]:
+        return self._unreadable if self._told is None else self._told
+
+    @contextmanager
+    def told_as_before(self) -> Iterator[None]:
+        """While all is read anew: what could not be read is told until those who serve it have it."""
+        self._told, self._unreadable = self._unreadable, {}
+        try:
+            yield
+        finally:
+            self._told = None
 
     def use(self, ciphers: Ciphers) -> None:
         """Encrypt and decrypt in another way from now on."""
@@ -57,7 +73,7 @@ class EncryptedStore(TransformedStore):
         return stored
 
     def _deleted(self, key: bytes) -> None:
-        self.unreadable.pop(key, None)
+        self._unreadable.pop(key, None)
 
     def _cipher(self, key: bytes) -> Cipher:
         resource = resource_of(key)
@@ -75,11 +91,11 @@ class EncryptedStore(TransformedStore):
                 shown = key.decode(errors="replace")
                 extra = {"key": shown, "revision": revision, "why": str(error)}
                 log.error("what is stored cannot be decrypted", extra=extra)
-            self.unreadable[key] = str(error)
+            self._unreadable[key] = str(error)
             return None
         self._count("from_storage", key, value)
-        if self.unreadable:
-            self.unreadable.pop(key, None)
+        if self._unreadable:
+            self._unreadable.pop(key, None)
         return plain
 
     def _count(self, direction: str, key: bytes, stored: bytes, status: str = "OK") -> None:
