@@ -81,6 +81,68 @@ async def test_a_write_at_one_is_read_at_the_other(
     assert (await one.request("GET", f"{path}/w")).status == 404
 
 
+def widget(name: str, n: int = 1) -> dict[str, Any]:
+    return {"apiVersion": "test.example.com/v1", "kind": "Widget", "metadata": {"name": name}, "spec": {"n": n}}
+
+
+async def test_a_definition_that_one_changes_holds_at_once_at_the_other(
+    program: Path, tmp_path: Path, stack: AsyncExitStack, start: Start
+) -> None:
+    """What a write rests on is checked with it; so a server need not know of a change to heed it."""
+    cluster = await stack.enter_async_context(etcd.etcd(program, tmp_path))
+    one, other = await start("one", cluster.url), await start("other", cluster.url)
+    path = await one.define()
+    definition = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions/widgets.test.example.com"
+    assert (await other.request("POST", path, widget("w"))).status == 201
+    for number in range(1, 9):
+        first, second = (one, other) if number % 2 else (other, one)
+        crd = (await first.request("GET", definition)).body
+        count = {"type": "integer", "maximum": number}
+        spec = {"type": "object", "properties": {"n": count}}
+        crd["spec"]["versions"][0]["schema"]["openAPIV3Schema"]["properties"]["spec"] = spec
+        assert (await first.request("PUT", definition, crd)).status == 200
+        assert (await second.request("POST", path, widget(f"w{number}", number + 1))).status == 422
+        held = (await second.request("GET", f"{path}/w")).body
+        assert (await second.request("PUT", f"{path}/w", held | {"spec": {"n": number + 1}})).status == 422
+        assert (await first.request("PUT", f"{path}/w", held | {"spec": {"n": number}})).status == 200
+        assert (await second.request("POST", path, widget(f"w{number}", number))).status == 201
+        assert (await first.request("DELETE", f"{path}/w{number}")).status == 200
+        assert (await second.request("DELETE", f"{path}/w{number}")).status == 404
+
+
+async def test_who_is_given_a_say_at_one_has_it_at_once_at_the_other(
+    program: Path, tmp_path: Path, stack: AsyncExitStack, start: Start
+) -> None:
+    cluster = await stack.enter_async_context(etcd.etcd(program, tmp_path))
+    servers = [await start("one", cluster.url), await start("other", cluster.url)]
+    path = await servers[0].define()
+    policies = "/apis/admissionregistration.k8s.io/v1/validatingadmissionpolic"
+    rule = {"apiGroups": ["*"], "apiVersions": ["*"], "operations": ["*"], "resources": ["widgets"]}
+    validations = [{"expression": "object.spec.n < 5", "message": "too many"}]
+    policy = {"matchConstraints": {"resourceRules": [rule]}, "validations": validations}
+    quota = {"metadata": {"name": "q"}, "spec": {"hard": {"count/widgets.test.example.com": "0"}}}
+    for number in range(6):
+        first, second = servers if number % 2 else servers[::-1]
+        named = {"metadata": {"name": "few"}}
+        assert (await first.request("POST", f"{policies}ies", {**named, "spec": policy})).status == 201
+        binding = {"policyName": "few", "validationActions": ["Deny"]}
+        assert (await first.request("POST", f"{policies}ybindings", {**named, "spec": binding})).status == 201
+        refused = await second.request("POST", path, widget("w", 5))
+        assert (refused.status, refused.body["message"].rpartition(" ")[2]) == (422, "many"), refused.body
+        assert (await first.request("DELETE", f"{policies}ybindings/few")).status == 200
+        assert (await second.request("POST", path, widget("w", 5))).status == 201
+        assert (await first.request("DELETE", f"{policies}ies/few")).status == 200
+        assert (await first.request("DELETE", f"{path}/w")).status == 200
+        assert (await first.request("POST", "/api/v1/namespaces/default/resourcequotas", quota)).status == 201
+        assert (await second.request("POST", path, widget("w"))).status == 403
+        assert (await first.request("DELETE", "/api/v1/namespaces/default/resourcequotas/q")).status == 200
+        assert (await first.request("POST", "/api/v1/namespaces", {"metadata": {"name": f"n{number}"}})).status == 201
+        there = path.replace("/default/", f"/n{number}/")
+        assert (await second.request("POST", there, widget("w"))).status == 201
+        assert (await first.request("DELETE", f"/api/v1/namespaces/n{number}")).status == 200
+        assert (await second.request("POST", there, widget("late"))).status in (403, 404)
+
+
 async def test_one_has_the_controllers_and_another_takes_over(
     program: Path, tmp_path: Path, stack: AsyncExitStack, start: Start
 ) -> None:

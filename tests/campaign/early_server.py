@@ -13,7 +13,7 @@ from typing import Any, Self
 
 import steersman.store.urls
 from steersman import cli
-from steersman.store.interface import StoreEvent
+from steersman.store.interface import Premises, StoreEvent
 from steersman.store.memory import MemoryStore
 
 EVERY = 100
@@ -34,8 +34,8 @@ class EarlyStore(MemoryStore):
             store.fill(events, revision)
         return store
 
-    async def swap(self, key: bytes, expected: int, value: bytes | None) -> int:
-        revision = await super().swap(key, expected, value)
+    async def swap(self, key: bytes, expected: int, value: bytes | None, premises: Premises | None = None) -> int:
+        revision = await super().swap(key, expected, value, premises)
         if revision % EVERY == 0:
             found = await self.range(b"", b"\xff")
             items = sorted(found.items, key=lambda item: item.mod_revision)

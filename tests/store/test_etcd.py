@@ -15,7 +15,16 @@ from steersman.net.grpc import Channel
 from steersman.store.conformance import Recorder, fails, put
 from steersman.store.etcd import EtcdStore, parse_url
 from steersman.store.history import History
-from steersman.store.interface import Compacted, CompareFailed, StoreError, StoreUnavailable, UnknownOutcome
+from steersman.store.interface import (
+    Compacted,
+    CompareFailed,
+    KeyValue,
+    Premises,
+    PremisesChanged,
+    StoreError,
+    StoreUnavailable,
+    UnknownOutcome,
+)
 from steersman.store.urls import Credentials, open_store
 
 from .. import etcd
@@ -416,6 +425,35 @@ def test_the_messages_are_compiled_from_their_source(tmp_path: Path) -> None:
         descriptor_pb2.FileDescriptorSet.FromString(path.read_bytes()) for path in (out, source / "rpc.binpb")
     )
     assert compiled == kept, "run `make stubs`"
+
+
+async def test_a_write_can_rest_on_more_than_its_key(newest: Path, tmp_path: Path, stack: AsyncExitStack) -> None:
+    cluster = await stack.enter_async_context(etcd.etcd(newest, tmp_path))
+    store, other = await opened(stack, cluster.url), await opened(stack, cluster.url)
+    rule, say = b"/registry/rules/r", (b"/registry/says/", b"/registry/says0")
+    written = await put(store, rule, b"1")
+
+    def premises(at: int) -> Premises:
+        return Premises(((rule, at),), (say,), store.revision)
+
+    good = premises(written)
+    first = await store.swap(b"/registry/a", 0, b"1", good)
+    await put(other, b"/registry/b", b"of no concern")
+    second = await store.swap(b"/registry/a", first, b"2", good)
+    await fails(store.swap(b"/registry/a", first, b"3", good), CompareFailed)
+    written = await put(other, rule, b"2")
+    await fails(store.swap(b"/registry/a", second, b"3", good), PremisesChanged)
+    assert store.revision >= written, "who tries again knows what has changed"
+    good = premises(written)
+    said = await put(other, b"/registry/says/s", b"no")
+    await fails(store.swap(b"/registry/a", second, None, good), PremisesChanged)
+    good = premises(written)
+    await other.swap(b"/registry/says/s", said, None)
+    second = await store.swap(b"/registry/a", second, b"3", good)  # what is gone has no say
+    await other.swap(rule, written, None)
+    await fails(store.swap(b"/registry/c", 0, b"1", good), PremisesChanged)
+    assert [item.key for item in (await store.range(*ALL)).items] == [b"/registry/a", b"/registry/b"]
+    assert await store.get(b"/registry/a") == KeyValue(b"/registry/a", b"3", first, second)
 
 
 async def test_keys_with_a_lifetime_go_by_themselves(newest: Path, tmp_path: Path, stack: AsyncExitStack) -> None:

@@ -30,6 +30,7 @@ if TYPE_CHECKING:
     from steersman.apiserver.identity import Identity
     from steersman.apiserver.metrics import Metrics
     from steersman.apiserver.openapi import OpenAPI
+    from steersman.apiserver.resting import PremiseBook
 
 _SERVER_PATHS = (
     "/.well-known/openid-configuration",
@@ -47,7 +48,8 @@ _SERVER_PATHS = (
 
 @dataclass(slots=True)
 class Core:
-    """`settle`, where several servers share the store, waits until the caches have all that others have written;
+    """`settle`, where several servers share the store, waits until the caches have all that others have written, and
+    `premises` knows what writes rest on that do not wait for it;
     `encrypted` is the store as it decrypts values, where it does."""
 
     store: Store
@@ -60,6 +62,7 @@ class Core:
     hub: WatchHub = field(default_factory=WatchHub)
     quota_charges: QuotaCharges = field(default_factory=QuotaCharges)
     settle: Callable[[], Awaitable[None]] | None = None
+    premises: PremiseBook | None = None
     encrypted: EncryptedStore | None = None
     authorize_create: Callable[[Exchange], Check] = field(default=lambda x: allow)
     checks: dict[str, Callable[[], str | None]] = field(default_factory=dict)
@@ -86,6 +89,7 @@ class Core:
         writer = Writer(manager, operation, subresource)
         options = options_object(x.info) if x.info.query else {}
         ctx = WriteContext(x.user, writer, self.now(), dry_run, subresource, x.warnings, options=options)
+        ctx.resting = x.resting
         if x.audit is not None:
             ctx.annotate = x.audit.annotate
         return ctx

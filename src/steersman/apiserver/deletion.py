@@ -72,7 +72,7 @@ class Deletion:
         if not finalizers and not scope.strategy.holds_deletion(obj):
             if ctx.dry_run or options.dry_run:
                 return existing, True
-            revision = await self._writes.swap(scope, key, existing.revision, None)
+            revision = await self._writes.swap(scope, key, existing.revision, None, ctx.resting)
             return Entry(key, existing.stored, revision, existing.create_revision), True
         if finalizers:
             meta["finalizers"] = finalizers
@@ -82,7 +82,7 @@ class Deletion:
             return existing, False
         if ctx.dry_run or options.dry_run:
             return Entry(key, stored, existing.revision, existing.create_revision), False
-        revision = await self._writes.swap(scope, key, existing.revision, stored)
+        revision = await self._writes.swap(scope, key, existing.revision, stored, ctx.resting)
         return Entry(key, stored, revision, existing.create_revision), False
 
     async def _admit_deletion(

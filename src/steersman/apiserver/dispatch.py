@@ -5,6 +5,7 @@ from __future__ import annotations
 from steersman.apimachinery.codec import json as codec
 from steersman.apimachinery.codec.negotiate import JSON
 from steersman.apimachinery.errors import (
+    ApiError,
     BadRequest,
     MethodNotAllowed,
     method_not_supported,
@@ -25,8 +26,10 @@ from steersman.apiserver.endpoints.update import update
 from steersman.apiserver.endpoints.watch import watch
 from steersman.apiserver.epoch import EpochEnded
 from steersman.apiserver.exchange import Answer, Exchange
+from steersman.apiserver.resting import Resting
 from steersman.apiserver.scope import ResourceScope
 from steersman.apiserver.strategy import Strategy
+from steersman.store.interface import PremisesChanged
 
 # Documents for discovery do not mind a slash at the end, all other paths do.
 _WITH_SLASH = frozenset({"api", "apis", "openid", ".well-known", "version"})
@@ -40,11 +43,32 @@ def no_such_method() -> MethodNotAllowed:
 
 async def dispatch(core: Core, x: Exchange) -> Answer:
     """Answer a request that was let in."""
+    resting = core.premises.rest(x) if core.premises is not None else None
+    if resting is not None:
+        answer = await _rested(core, x, resting)
+        if answer is not None:
+            return answer
     while True:
         try:
             return await _dispatch(core, x)
         except EpochEnded:
             continue
+
+
+async def _rested(core: Core, x: Exchange, resting: Resting) -> Answer | None:
+    """The answer to a write that was carried out on its premises; None if the request is to be dealt with anew."""
+    known, x.resting = len(x.warnings), resting
+    try:
+        answer = await _dispatch(core, x)
+        if resting.held:
+            return answer
+    except (ApiError, PremisesChanged, EpochEnded):
+        if resting.held:
+            raise
+    finally:
+        x.resting = None
+    del x.warnings[known:]
+    return None
 
 
 async def _dispatch(core: Core, x: Exchange) -> Answer:
@@ -55,7 +79,7 @@ async def _dispatch(core: Core, x: Exchange) -> Answer:
         return await _path(core, x)
     if not info.group and info.path.startswith("/apis"):
         return answers.page_not_found()
-    if core.settle is not None and not _takes_any_state(x):
+    if core.settle is not None and x.resting is None and not _takes_any_state(x):
         await core.settle()
     scope = core.catalog.look_up(info.group, info.version, info.resource)
     if scope is None:

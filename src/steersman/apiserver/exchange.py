@@ -13,6 +13,7 @@ from steersman.net.http import Request, Response, StreamResponse
 
 if TYPE_CHECKING:
     from steersman.apiserver.audit.events import Record
+    from steersman.apiserver.resting import Resting
     from steersman.apiserver.scope import ResourceScope
 
 ANONYMOUS = UserInfo("system:anonymous", "", ("system:unauthenticated",))
@@ -24,6 +25,7 @@ class Exchange:
 
     `audit_id` names it in headers, logs and audit events; `known` says that its user is. `audit` is its audit record,
     None when it is not recorded. `started` is a time.perf_counter(); `headers` are the filters' own, for its answer.
+    `resting` is what its write rests on, as long as it is not known what other servers have written.
     """
 
     request: Request
@@ -37,6 +39,7 @@ class Exchange:
     known: bool = False
     audit: Record | None = None
     headers: tuple[tuple[str, str], ...] = ()
+    resting: Resting | None = None
 
 
 Answer = Response | StreamResponse

@@ -11,7 +11,7 @@ import time
 from steersman.apiserver.metrics import Metrics
 from steersman.apiserver.storage_keys import resource_of
 from steersman.apiserver.wrapped_stores import WrappedStore
-from steersman.store.interface import CompareFailed, KeyValue, Range, Store, StoreError
+from steersman.store.interface import CompareFailed, KeyValue, Premises, PremisesChanged, Range, Store, StoreError
 
 
 class MeasuredStore(WrappedStore):
@@ -44,14 +44,14 @@ class MeasuredStore(WrappedStore):
         finally:
             self._record("list", start, started, failed)
 
-    async def _swap(self, key: bytes, expected: int, value: bytes | None) -> int:
+    async def _swap(self, key: bytes, expected: int, value: bytes | None, premises: Premises | None = None) -> int:
         started = time.perf_counter()
         failed = True
         try:
-            revision = await self._store.swap(key, expected, value)
+            revision = await self._store.swap(key, expected, value, premises)
             failed = False
             return revision
-        except CompareFailed:
+        except (CompareFailed, PremisesChanged):
             failed = False
             raise
         finally:

@@ -246,7 +246,7 @@ class Registry:
         held = meta.get("finalizers") or meta.get("deletionGracePeriodSeconds") or scope.strategy.holds_deletion(obj)
         if "deletionTimestamp" in meta and not held:
             if not ctx.dry_run:
-                await self._writes.swap(scope, key, existing.revision, None)
+                await self._writes.swap(scope, key, existing.revision, None, ctx.resting)
             return Entry(key, stored, existing.revision, existing.create_revision)
         if ctx.dry_run:
             return Entry(key, stored, existing.revision, existing.create_revision)
@@ -267,14 +267,14 @@ class Registry:
         Raises TooLarge and CompareFailed.
         """
         try:
-            return stored, await self._writes.swap(scope, key, expected, stored)
+            return stored, await self._writes.swap(scope, key, expected, stored, ctx.resting)
         except TooLarge:
             if ctx.applies:
                 raise
         meta = {name: value for name, value in obj["metadata"].items() if name != "managedFields"}
         lean = {**obj, "metadata": meta}
         stored = codec.encode_object(await scope.settled(lambda: scope.to_storage(lean)))
-        return stored, await self._writes.swap(scope, key, expected, stored)
+        return stored, await self._writes.swap(scope, key, expected, stored, ctx.resting)
 
     async def _create_on_update(
         self,

@@ -168,6 +168,10 @@ class APIServer:
         core.authorize_create = filters.authorize_create
         crds = CustomResources(core)
         feed = Feed(core.store, core.cache, core.hub)
+        if store.shared and not store.read_only:
+            from steersman.apiserver.resting import PremiseBook
+
+            core.premises = PremiseBook(core.cache, core.catalog, core.registry.admission)
         core.settle = feed.settle if store.shared else None
         server = cls(core, filters, crds, feed)
         if not store.read_only:

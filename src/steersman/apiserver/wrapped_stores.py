@@ -5,7 +5,7 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Iterator, Sequence
 
-from steersman.store.interface import CompareFailed, KeyValue, Range, Store, StoreError, StoreEvent, Watch
+from steersman.store.interface import CompareFailed, KeyValue, Premises, Range, Store, StoreError, StoreEvent, Watch
 
 
 class WrappedStore:
@@ -64,10 +64,10 @@ class TransformedStore(WrappedStore, ABC):
         items = [item for item in map(self._item, found.items) if item is not None]
         return Range(items, found.revision, found.more, found.count)
 
-    async def _swap(self, key: bytes, expected: int, value: bytes | None) -> int:
+    async def _swap(self, key: bytes, expected: int, value: bytes | None, premises: Premises | None = None) -> int:
         kept = None if value is None else self._written(key, value)
         try:
-            return await self._store.swap(key, expected, kept)
+            return await self._store.swap(key, expected, kept, premises)
         except CompareFailed as error:
             raise CompareFailed(key, self._item(error.current)) from None
 

@@ -14,6 +14,7 @@ from steersman.apiserver import rest
 from steersman.apiserver.admission import Admission, Attributes, Form
 from steersman.apiserver.admission.chain import Annotate, untold
 from steersman.apiserver.authn.user import UserInfo
+from steersman.apiserver.resting import Resting
 from steersman.apiserver.scope import ResourceScope
 from steersman.apiserver.sizes import check_size
 from steersman.apiserver.strategy import Object
@@ -40,6 +41,7 @@ class WriteContext:
     owns: bool = False
     annotate: Annotate = untold
     options: Object = field(default_factory=dict)
+    resting: Resting | None = None
 
     @property
     def applies(self) -> bool:
@@ -83,8 +85,13 @@ class Writes:
         self.is_stale = is_stale
         self._locks = KeyLocks()
 
-    async def swap(self, scope: ResourceScope, key: str, expected: int, value: bytes | None) -> int:
-        """Write to the store, unless the resource has another form by now. Raises TooLarge, Claimed."""
+    async def swap(
+        self, scope: ResourceScope, key: str, expected: int, value: bytes | None, resting: Resting | None = None
+    ) -> int:
+        """Write to the store, unless the resource has another form by now.
+
+        Raises TooLarge, Claimed and what the store raises.
+        """
         if value is not None:
             check_size(scope.storage_key(key), value, expected)
         if scope.claims is not None:
@@ -96,7 +103,10 @@ class Writes:
         epoch.begin()
         revision = 0
         try:
-            revision = await self.store.swap(scope.storage_key(key), expected, value)
+            premises = resting.premises if resting is not None else None
+            revision = await self.store.swap(scope.storage_key(key), expected, value, premises)
+            if resting is not None:
+                resting.held = True
             return revision
         finally:
             epoch.end(revision)

@@ -78,6 +78,23 @@ class CompareFailed(StoreError):
         self.current = current
 
 
+@dataclass(frozen=True, slots=True)
+class Premises:
+    """What a decision to write rests on: each of `keys` is still at its mod_revision, and no key in the `spans`, each
+    [start, end), was written after `revision`."""
+
+    keys: tuple[tuple[bytes, int], ...]
+    spans: tuple[tuple[bytes, bytes], ...]
+    revision: int
+
+
+class PremisesChanged(StoreError):
+    """Nothing was written, as what the write rests on has changed; the callbacks have been given that."""
+
+    def __init__(self) -> None:
+        super().__init__("what the write rests on has changed")
+
+
 class Compacted(StoreError):
     """The revision is older than the history that is kept; `revision` is the oldest that can still be read."""
 
@@ -159,8 +176,11 @@ class Store(Protocol):
         """
         ...
 
-    async def swap(self, key: bytes, expected: int, value: bytes | None) -> int:
+    async def swap(self, key: bytes, expected: int, value: bytes | None, premises: Premises | None = None) -> int:
         """Write `value` (None: delete) if the key's mod_revision is `expected` (0: it does not exist).
+
+        Where the store is `shared`, the `premises` must hold, too; else PremisesChanged is raised. One that is not
+        shared does not look at them: nobody else can have changed them.
 
         Returns the write's revision, once it is durable. By then every watch callback of this store has been given
         the event. Raises CompareFailed: nothing was written, and what is there instead has been given to the

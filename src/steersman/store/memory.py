@@ -13,6 +13,7 @@ from steersman.store.interface import (
     CompareFailed,
     Figures,
     KeyValue,
+    Premises,
     Range,
     StoreEvent,
     StoreUnavailable,
@@ -75,7 +76,7 @@ class MemoryStore:
         items = [self._version((undone.get(key) or self._index.get(key))[0]) for key in keys]
         return Range(items, at, len(items) < count, count)
 
-    async def swap(self, key: bytes, expected: int, value: bytes | None) -> int:
+    async def swap(self, key: bytes, expected: int, value: bytes | None, premises: Premises | None = None) -> int:
         self._check_open()
         check_swap(expected, value)
         modified, created = self._index.get(key)

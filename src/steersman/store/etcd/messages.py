@@ -51,3 +51,5 @@ DELETE = 1
 """Event.EventType of a deletion."""
 VERSION, MOD = 0, 2
 """Compare.CompareTarget: a key's version, its mod_revision."""
+LESS = 2
+"""Compare.CompareResult; EQUAL is what is meant without one."""

@@ -13,7 +13,7 @@ from google.protobuf.message import DecodeError
 
 from steersman.store.etcd import messages as pb
 from steersman.store.etcd.bolt import BoltError, BoltFile
-from steersman.store.interface import ReadOnlyStore, StoreEvent, StoreUnavailable
+from steersman.store.interface import Premises, ReadOnlyStore, StoreEvent, StoreUnavailable
 from steersman.store.memory import MemoryStore
 
 _TOMBSTONE = b"t"
@@ -38,7 +38,7 @@ class SnapshotStore(MemoryStore):
         store.fill(events, revision)
         return store
 
-    async def swap(self, key: bytes, expected: int, value: bytes | None) -> int:
+    async def swap(self, key: bytes, expected: int, value: bytes | None, premises: Premises | None = None) -> int:
         raise ReadOnlyStore
 
 

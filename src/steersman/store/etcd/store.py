@@ -40,6 +40,8 @@ from steersman.store.interface import (
     Figures,
     FutureRevision,
     KeyValue,
+    Premises,
+    PremisesChanged,
     Range,
     StoreError,
     StoreUnavailable,
@@ -78,6 +80,7 @@ class EtcdStore:
         self._settling: set[asyncio.Task[None]] = set()
         self._queued: asyncio.Task[None] | None = None
         self._reads = asyncio.Semaphore(_READS)
+        self._rested: tuple[Premises, list[Any]] | None = None
         self._closing: asyncio.Task[None] | None = None
         self._trouble: str | None = None
 
@@ -150,19 +153,19 @@ class EtcdStore:
             key = page.kvs[-1].key + b"\0"
             size = min(len(page.kvs) * _PAGE_BYTES // max(page.ByteSize(), 1), _LARGEST_PAGE) or 1
 
-    async def swap(self, key: bytes, expected: int, value: bytes | None) -> int:
+    async def swap(self, key: bytes, expected: int, value: bytes | None, premises: Premises | None = None) -> int:
         self._check_open()
         check_swap(expected, value)
         witness = self._feed.witness(key)
         self._writes += 1
         try:
             lease = await self._leases.of(key) if value is not None else 0
-            reply = await self._client.call(TXN, self._transaction(key, expected, value, lease))
+            reply = await self._client.call(TXN, self._transaction(key, expected, value, lease, premises))
             if reply.message.succeeded:
                 revision: int = reply.message.header.revision
                 await self._feed.until(revision)
                 return revision
-            raise await self._refused(key, expected, value, reply, witness)
+            raise await self._refused(key, expected, value, reply, witness, premises)
         finally:
             witness.end()
             self._writes -= 1
@@ -173,7 +176,9 @@ class EtcdStore:
         self._leases.expire(prefix, seconds)
         return True
 
-    def _transaction(self, key: bytes, expected: int, value: bytes | None, lease: int) -> Any:
+    def _transaction(
+        self, key: bytes, expected: int, value: bytes | None, lease: int, premises: Premises | None
+    ) -> Any:
         inner = self._space.inner(key)
         if value is None:
             write = pb.RequestOp(request_delete_range=pb.DeleteRangeRequest(key=inner))
@@ -181,14 +186,35 @@ class EtcdStore:
             write = pb.RequestOp(request_put=pb.PutRequest(key=inner, value=value, lease=lease))
         unchanged = pb.Compare(target=pb.MOD, key=inner, mod_revision=expected)
         look = pb.RequestOp(request_range=pb.RangeRequest(key=inner))
-        return pb.TxnRequest(compare=[unchanged], success=[write], failure=[look])
+        compares = [unchanged] if premises is None else [unchanged, *self._compares(premises)]
+        return pb.TxnRequest(compare=compares, success=[write], failure=[look])
+
+    def _compares(self, premises: Premises) -> list[Any]:
+        """What a transaction compares; many rest on the same."""
+        if self._rested is None or self._rested[0] is not premises:
+            inner, bounds, after = self._space.inner, self._space.bounds, premises.revision + 1
+            found = [pb.Compare(target=pb.MOD, key=inner(key), mod_revision=at) for key, at in premises.keys]
+            for start, end in (bounds(*span) for span in premises.spans):
+                unwritten = pb.Compare(result=pb.LESS, target=pb.MOD, key=start, range_end=end, mod_revision=after)
+                found.append(unwritten)
+            self._rested = premises, found
+        return self._rested[1]
 
     async def _refused(
-        self, key: bytes, expected: int, value: bytes | None, reply: Reply, witness: Witness
+        self,
+        key: bytes,
+        expected: int,
+        value: bytes | None,
+        reply: Reply,
+        witness: Witness,
+        premises: Premises | None,
     ) -> StoreError:
         """What a failed compare means. After an attempt without an answer it may be that attempt which has won."""
         found = reply.message.responses[0].response_range.kvs
         current = self._space.item(found[0]) if found else None
+        if premises is not None and expected == (current.mod_revision if current is not None else 0):
+            await self._feed.until(reply.message.header.revision)
+            return PremisesChanged()
         await self._feed.until(current.mod_revision if current is not None else reply.message.header.revision)
         if reply.doubtful and witness.may_have_seen(expected, value):
             return UnknownOutcome(

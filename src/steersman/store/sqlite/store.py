@@ -23,6 +23,7 @@ from steersman.store.interface import (
     CompareFailed,
     Figures,
     KeyValue,
+    Premises,
     Range,
     StoreError,
     StoreEvent,
@@ -127,7 +128,7 @@ class SQLiteStore:
             self._schedule()
         return Range(items, at, len(items) < count, count)
 
-    async def swap(self, key: bytes, expected: int, value: bytes | None) -> int:
+    async def swap(self, key: bytes, expected: int, value: bytes | None, premises: Premises | None = None) -> int:
         self._check_open()
         check_swap(expected, value)
         if self._broken is not None:
