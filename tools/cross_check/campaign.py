@@ -59,12 +59,12 @@ class Campaign:
         for name in COUNTERS:
             created = await self.servers[0].request("POST", self._path, self._object(name, count=0))
             self._written[name, created.version] = "ADDED"
-        first = 1
-        watching = [asyncio.create_task(self._watch(server, first)) for server in self.servers]
+        starts = [(await server.request("GET", self._path)).version for server in self.servers]
+        watching = [asyncio.create_task(self._watch(*each)) for each in zip(self.servers, starts, strict=True)]
         await asyncio.gather(*(self._work() for _ in range(self._workers)))
-        last = await self._mark()
+        await self._mark()
         await asyncio.wait_for(asyncio.gather(*watching), 60)
-        await self._compare(last)
+        await self._compare(max(starts))
         await self.servers[0].request("DELETE", f"{_DEFINITIONS}/crossings.{self._group}")
         return self.report
 
@@ -175,31 +175,29 @@ class Campaign:
     def _wrong(self, text: str) -> None:
         self.report.violations.append(text)
 
-    async def _mark(self) -> int:
+    async def _mark(self) -> None:
         """A last object, whose event ends the watches."""
         answer = await self.servers[1].request("POST", self._path, self._object("the-end", count=0))
         self._written["the-end", answer.version] = "ADDED"
-        return answer.version
 
-    async def _watch(self, server: Server, first: int) -> None:
-        """From the first object on; `the-end` is the last."""
+    async def _watch(self, server: Server, since: int) -> None:
+        """What happens after a version; `the-end` is the last."""
         seen = self._seen[server.url]
-        since = ""
         while True:
-            async for event in server.events(f"{self._path}?watch=1{since}"):
+            async for event in server.events(f"{self._path}?watch=1&resourceVersion={since}"):
                 meta = event["object"]["metadata"]
                 if event["type"] == "ERROR":
                     self._wrong(f"a watch at {server.url} has failed: {event['object']}")
                     return
-                seen.append((event["type"], meta["name"], int(meta["resourceVersion"])))
-                since = f"&resourceVersion={meta['resourceVersion']}"
+                since = int(meta["resourceVersion"])
+                seen.append((event["type"], meta["name"], since))
                 if meta["name"] == "the-end":
                     return
 
-    async def _compare(self, last: int) -> None:
+    async def _compare(self, begun: int) -> None:
+        """What both have told and tell of all that happened after `begun`."""
         one, other = (self._seen[server.url] for server in self.servers)
         self.report.events = len(one)
-        begun = max(one[0][2], other[0][2])
         tails = [[event for event in seen if event[2] > begun] for seen in (one, other)]
         if tails[0] != tails[1]:
             self._wrong(f"the watches differ: {_first_difference(*tails)}")
