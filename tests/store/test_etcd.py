@@ -14,6 +14,7 @@ import trustme
 from steersman.net.grpc import Channel
 from steersman.store.conformance import Recorder, fails, put
 from steersman.store.etcd import EtcdStore, parse_url
+from steersman.store.etcd import messages as pb
 from steersman.store.history import History
 from steersman.store.interface import (
     Compacted,
@@ -372,10 +373,46 @@ async def test_a_user_of_etcds_own(newest: Path, tmp_path: Path, stack: AsyncExi
         assert words in str(await fails(open_store(cluster.url, credentials=credentials), StoreUnavailable))
 
 
-async def enable_authentication(address: str) -> None:
-    def text(number: int, value: str) -> bytes:
-        return bytes([number << 3 | 2, len(value)]) + value.encode()
+async def test_a_token_that_many_use_is_fetched_anew(newest: Path, tmp_path: Path, stack: AsyncExitStack) -> None:
+    """Each new user of etcd's makes all tokens old, while calls are under way."""
+    cluster = await stack.enter_async_context(etcd.etcd(newest, tmp_path, "--bcrypt-cost=4"))
+    address = cluster.members[0].address
+    await enable_authentication(address)
+    store = await opened(stack, cluster.url, Credentials(user="root", password="secret"))
+    over = False
 
+    async def write(key: bytes) -> None:
+        while not over:
+            await put(store, key, b"again")
+
+    writers = [asyncio.create_task(write(b"k%d" % number)) for number in range(5)]
+    for number in range(12):
+        await add_user(address, f"user{number}")
+        before = store.revision
+        await eventually(lambda before=before: asyncio.sleep(0, store.revision > before + 5))
+    over = True
+    await asyncio.gather(*writers)
+
+
+def text(number: int, value: str) -> bytes:
+    """A field of a protobuf message."""
+    return bytes([number << 3 | 2, len(value)]) + value.encode()
+
+
+async def add_user(address: str, name: str) -> None:
+    host, _, port = address.partition(":")
+    channel = Channel(host, int(port), None, connect_within=30)
+    try:
+        request = text(1, "root") + text(2, "secret")
+        answer = await channel.unary("/etcdserverpb.Auth/Authenticate", request, timeout=30)
+        token = pb.AuthenticateResponse.FromString(answer).token
+        user = text(1, name) + text(2, "secret")
+        await channel.unary("/etcdserverpb.Auth/UserAdd", user, timeout=30, metadata=[("token", token)])
+    finally:
+        await channel.close()
+
+
+async def enable_authentication(address: str) -> None:
     host, _, port = address.partition(":")
     channel = Channel(host, int(port), None, connect_within=30)
     try:

@@ -28,8 +28,15 @@ class Feed:
     async def settle(self) -> None:
         """Wait until the cache has all that was acknowledged, to whomever, before. Raises StoreUnavailable."""
         await self._store.settle()
-        if self._reloading is not None:
-            await asyncio.shield(self._reloading)
+        while True:
+            if self._reloading is not None:
+                await asyncio.shield(self._reloading)
+            try:
+                await self._watch.caught_up()  # a new watch is given what happened since it was read from
+            except Compacted:
+                continue  # it is being read anew
+            if self._reloading is None:
+                return
 
     async def read_anew(self) -> None:
         """Take in what is stored as if nothing were known of it: it is read in another way than before."""
@@ -62,6 +69,7 @@ class Feed:
                         await asyncio.sleep(0)
                     self._cache.reload(snapshot.items, snapshot.revision)
                     self._watch = self._follow()
+                    await self._watch.caught_up()
                     return
                 except StoreError as error:
                     log.warning("not read yet: %s", error)

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import argparse
+import ssl
 from pathlib import Path
 
+from steersman.net.tls import client_ssl_context
 from steersman.store.urls import Credentials
 
 
@@ -27,13 +29,28 @@ def credentials(options: argparse.Namespace) -> Credentials:
     if bool(options.etcd_user) != bool(options.etcd_password_file):
         raise ValueError("--etcd-user and --etcd-password-file go together")
     password = _read(options.etcd_password_file, "--etcd-password-file")
+    ca = _read(options.etcd_cafile, "--etcd-cafile")
+    cert = _read(options.etcd_certfile, "--etcd-certfile")
+    key = _read(options.etcd_keyfile, "--etcd-keyfile")
+    if ca is not None:
+        _check(f"--etcd-cafile {options.etcd_cafile}", "it holds no certificate in PEM", ca)
+    if cert is not None:
+        pair = f"--etcd-certfile {options.etcd_certfile} and --etcd-keyfile {options.etcd_keyfile}"
+        _check(pair, "they are no certificate in PEM and its key, not encrypted", None, cert, key)
     return Credentials(
-        ca=_read(options.etcd_cafile, "--etcd-cafile"),
-        cert=_read(options.etcd_certfile, "--etcd-certfile"),
-        key=_read(options.etcd_keyfile, "--etcd-keyfile"),
+        ca=ca,
+        cert=cert,
+        key=key,
         user=options.etcd_user,
         password=(password or b"").decode().rstrip("\r\n"),
     )
+
+
+def _check(what: str, why: str, ca: bytes | None, cert: bytes | None = None, key: bytes | None = None) -> None:
+    try:
+        client_ssl_context(ca, cert, key)
+    except (ssl.SSLError, ValueError):
+        raise ValueError(f"{what} cannot be used: {why}") from None
 
 
 def _read(path: str | None, flag: str) -> bytes | None:

@@ -81,7 +81,12 @@ def _harden(context: ssl.SSLContext, protocol: str = "http/1.1") -> None:
 def load_pair(context: ssl.SSLContext, cert: bytes, key: bytes) -> None:
     """Have a context show a certificate (PEM) from the next handshake on. Raises ssl.SSLError."""
     with _file(key.rstrip() + b"\n" + cert) as path:
-        context.load_cert_chain(path)
+        context.load_cert_chain(path, password=_no_password)
+
+
+def _no_password() -> bytes:
+    """Instead of the question that OpenSSL would put to the terminal."""
+    raise ssl.SSLError("the key is encrypted")
 
 
 @contextlib.contextmanager

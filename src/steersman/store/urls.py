@@ -110,7 +110,7 @@ def etcd_settings(url: str, credentials: Credentials) -> EtcdSettings:
     except ImportError as error:
         raise _lacking(error) from None
     given = credentials.ca, credentials.cert, credentials.key
-    tls = TLS(*given) if credentials.tls or any(given) else None
+    tls = TLS(*given) if credentials.tls or given != (None, None, None) else None
     try:
         return parse_url(url, tls, credentials.user, credentials.password)
     except ValueError as error:

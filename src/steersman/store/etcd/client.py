@@ -137,19 +137,19 @@ class EtcdClient:
         """
         loop = asyncio.get_running_loop()
         deadline = loop.time() + self.settings.timeout
-        doubtful, reason, failures = False, "", 0
+        doubtful, reason, failures, used = False, "", 0, self.metadata
         while (left := deadline - loop.time()) > 0 and not self._closed:
             member = self.member
             try:
-                await self._have_token()
-                answer = await member.unary(method, request, min(left, self.settings.attempt), self.metadata)
+                used = await self._token()
+                answer = await member.unary(method, request, min(left, self.settings.attempt), used)
                 self.trouble = ""
                 return Reply(answer, doubtful)
             except CallFailed as error:
                 doubtful = doubtful or (method.writes and not _was_refused(error))
                 if method is TXN and _FULL in error.details and not doubtful:
                     doubtful = not await self._unchanged(request)
-                self.trouble = reason = f"{member.address}: {self._judge(error, doubtful=doubtful)}"
+                self.trouble = reason = f"{member.address}: {self._judge(error, used, doubtful=doubtful)}"
                 self.avoid(member)
             failures += 1
             if failures % len(self.members) == 0:
@@ -173,12 +173,12 @@ class EtcdClient:
         """What the first member that can be reached says, each asked once. Raises StoreUnavailable."""
         reasons: list[str] = []
         for _ in self.members:
-            member = self.member
+            member, used = self.member, self.metadata
             try:
-                await self._have_token()
-                answer = await member.unary(method, request, self.settings.attempt, self.metadata)
+                used = await self._token()
+                answer = await member.unary(method, request, self.settings.attempt, used)
             except CallFailed as error:
-                reasons.append(f"{member.address}: {self._judge(error)}")
+                reasons.append(f"{member.address}: {self._judge(error, used)}")
                 self.avoid(member)
             else:
                 self._met = True
@@ -187,13 +187,13 @@ class EtcdClient:
 
     async def watch(self) -> tuple[Member, Stream]:
         """A stream of watches at a member, which ends when that member loses sight of the cluster."""
-        member = self.member
+        member, used = self.member, self.metadata
         try:
-            await self._have_token()
-            return member, await member.watch((*self.metadata, ("hasleader", "true")))
+            used = await self._token()
+            return member, await member.watch((*used, ("hasleader", "true")))
         except CallFailed as error:
             self.avoid(member)
-            raise _unavailable(f"{member.address}: {self._judge(error)}") from None
+            raise _unavailable(f"{member.address}: {self._judge(error, used)}") from None
 
     async def close(self) -> None:
         """End all connections; calls that run fail."""
@@ -201,18 +201,18 @@ class EtcdClient:
         for member in self.members:
             await member.close()
 
-    async def _have_token(self) -> None:
-        """Log in, where that is not done. Raises CallFailed."""
-        if self.metadata or not self.settings.user:
-            return
-        request = pb.AuthenticateRequest(name=self.settings.user, password=self.settings.password)
-        answer = await self.member.unary(AUTHENTICATE, request, self.settings.attempt, ())
-        self.metadata = (("token", answer.token),)
+    async def _token(self) -> Metadata:
+        """Who we are, as a call's metadata; log in, where that is not done. Raises CallFailed."""
+        if not self.metadata and self.settings.user:
+            request = pb.AuthenticateRequest(name=self.settings.user, password=self.settings.password)
+            answer = await self.member.unary(AUTHENTICATE, request, self.settings.attempt, ())
+            self.metadata = (("token", answer.token),)
+        return self.metadata
 
-    def _judge(self, error: CallFailed, *, doubtful: bool = False) -> str:
+    def _judge(self, error: CallFailed, used: Metadata, *, doubtful: bool = False) -> str:
         """Why an attempt failed, if another one may succeed; raises what will fail again.
 
-        `doubtful`: this attempt, or one before it, may have been carried out.
+        `used` is who it said that we are. `doubtful`: this attempt, or one before it, may have been carried out.
         """
         text = error.details
         if _COMPACTED in text:
@@ -221,8 +221,9 @@ class EtcdClient:
             raise RevisionInFuture from None
         if _FULL in text:
             raise (_unavailable(text, doubtful=True) if doubtful else StoreFull(text)) from None
-        if any(known in text for known in _STALE_TOKEN) and self.metadata:
-            self.metadata = ()
+        if any(known in text for known in _STALE_TOKEN):
+            if self.metadata is used:  # else another call has logged in since
+                self.metadata = ()
         elif error.code not in _AGAIN and not any(known in text for known in _REFUSED):
             raise _unavailable(f"{self.member.address}: {self._readable(text)}", doubtful=doubtful) from None
         return self._readable(text)
