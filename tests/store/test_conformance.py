@@ -10,7 +10,7 @@ import pytest
 
 from steersman.store.conformance import CHECKS, Check, check_compaction, check_create_update_delete
 from steersman.store.history import History
-from steersman.store.interface import Store
+from steersman.store.interface import Premises, Store
 from steersman.store.memory import MemoryStore
 from steersman.store.sqlite import SQLiteStore
 from steersman.store.urls import open_store
@@ -54,8 +54,8 @@ async def test_store_conforms(check: Check, kind: str, store: Store) -> None:
 
 async def test_suite_notices_a_wrong_store() -> None:
     class Careless(MemoryStore):
-        async def swap(self, key: bytes, expected: int, value: bytes | None) -> int:
-            return await super().swap(key, expected, value) + 1
+        async def swap(self, key: bytes, expected: int, value: bytes | None, premises: Premises | None = None) -> int:
+            return await super().swap(key, expected, value, premises) + 1
 
     with pytest.raises(AssertionError):
         await check_create_update_delete(Careless())

@@ -11,6 +11,7 @@ from typing import Any
 import pytest
 
 from steersman.net.pki import ServerFiles
+from steersman.store.interface import Premises
 from steersman.store.memory import MemoryStore
 
 from ...conftest import RunningServer, running
@@ -105,11 +106,11 @@ class SlowStore(MemoryStore):
         self._end = f"/{name}".encode()
         self.arrived, self.goes_on = asyncio.Event(), asyncio.Event()
 
-    async def swap(self, key: bytes, expected: int, value: bytes | None) -> int:
+    async def swap(self, key: bytes, expected: int, value: bytes | None, premises: Premises | None = None) -> int:
         if key.endswith(self._end):
             self.arrived.set()
             await self.goes_on.wait()
-        return await super().swap(key, expected, value)
+        return await super().swap(key, expected, value, premises)
 
 
 async def test_what_is_on_its_way_into_the_store_counts(certificates: ServerFiles, tmp_path: Path) -> None:
