@@ -53,7 +53,7 @@ async def test_what_holds_a_namespace_is_named_and_let_go(apiserver: Any, capsys
         assert "would be freed" in capsys.readouterr().out
         assert await command(apiserver, "strip", "configmaps", "-n", "old") == 0
         async with asyncio.timeout(30):  # it may have gone before one could watch
-            while "old" in [item["metadata"]["name"] async for item in client.list(NAMESPACE)]:
+            while "old" in [item["metadata"]["name"] async for item in client.list(NAMESPACE)]:  # noqa: ASYNC110
                 await asyncio.sleep(0.02)
         assert await command(apiserver) == 0
 
