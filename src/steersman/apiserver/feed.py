@@ -31,10 +31,13 @@ class Feed:
         while True:
             if self._reloading is not None:
                 await asyncio.shield(self._reloading)
+            watch = self._watch
             try:
-                await self._watch.caught_up()  # a new watch is given what happened since it was read from
+                await watch.caught_up()  # a new watch is given what happened since it was read from
             except Compacted:
-                continue  # it is being read anew
+                if watch is self._watch and self._reloading is None:
+                    raise  # it could not be read anew
+                continue
             if self._reloading is None:
                 return
 
