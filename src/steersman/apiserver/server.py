@@ -48,6 +48,7 @@ from steersman.apiserver.measured import MeasuredStore
 from steersman.apiserver.metrics import Metrics
 from steersman.apiserver.quota_charges import QuotaCharges, save_status
 from steersman.apiserver.registry import Registry
+from steersman.apiserver.resting import PremiseBook
 from steersman.apiserver.strategy import Object
 from steersman.apiserver.watchcache import WatchCache
 from steersman.apiserver.webhooks.caller import WebhookCaller
@@ -169,8 +170,6 @@ class APIServer:
         crds = CustomResources(core)
         feed = Feed(core.store, core.cache, core.hub)
         if store.shared and not store.read_only:
-            from steersman.apiserver.resting import PremiseBook
-
             core.premises = PremiseBook(core.cache, core.catalog, core.registry.admission)
         core.settle = feed.settle if store.shared else None
         server = cls(core, filters, crds, feed)
