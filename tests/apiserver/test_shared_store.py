@@ -51,6 +51,10 @@ def config_map(name: str, **data: str) -> dict[str, Any]:
     return {"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": name}, "data": data}
 
 
+def widget(name: str, n: int = 1) -> dict[str, Any]:
+    return {"apiVersion": "test.example.com/v1", "kind": "Widget", "metadata": {"name": name}, "spec": {"n": n}}
+
+
 async def until(look: Callable[[], Awaitable[bool]]) -> None:
     async with asyncio.timeout(60):
         while not await look():  # noqa: ASYNC110 - what is waited for happens at another process
@@ -63,8 +67,7 @@ async def test_a_write_at_one_is_read_at_the_other(
     cluster = await stack.enter_async_context(etcd.etcd(program, tmp_path))
     one, other = await start("one", cluster.url), await start("other", cluster.url)
     path = await one.define()
-    widget = {"apiVersion": "test.example.com/v1", "kind": "Widget", "metadata": {"name": "w"}, "spec": {"n": 0}}
-    written = await other.request("POST", path, widget)
+    written = await other.request("POST", path, widget("w", 0))
     assert written.status == 201, "the definition is there as soon as it is at the first"
     for number in range(20):
         first, second = (one, other) if number % 2 else (other, one)
@@ -79,10 +82,6 @@ async def test_a_write_at_one_is_read_at_the_other(
     assert [(await server.request("PUT", f"{path}/w", stale)).status for server in (one, other)] == [409, 409]
     assert (await other.request("DELETE", f"{path}/w")).status == 200
     assert (await one.request("GET", f"{path}/w")).status == 404
-
-
-def widget(name: str, n: int = 1) -> dict[str, Any]:
-    return {"apiVersion": "test.example.com/v1", "kind": "Widget", "metadata": {"name": name}, "spec": {"n": n}}
 
 
 async def test_a_definition_that_one_changes_holds_at_once_at_the_other(

@@ -20,16 +20,7 @@ ROOT = Path(__file__).parents[2]
 def run(directory: Path, code: str, *arguments: str) -> tuple[int, str]:
     """Run pytest on a file in a project of its own; gives its exit status and what it prints."""
     (directory / "test_it.py").write_text(textwrap.dedent(code))
-    process = subprocess.run(
-        [sys.executable, "-m", "pytest", "-c", os.devnull, "--rootdir", str(directory), "-q", *arguments, "test_it.py"],
-        cwd=directory,
-        env={**os.environ, "PYTEST_ADDOPTS": "-W error -o asyncio_default_fixture_loop_scope=function"},
-        capture_output=True,
-        text=True,
-        timeout=100,
-        check=False,
-    )
-    return process.returncode, process.stdout + process.stderr
+    return pytest_in(directory, "-c", os.devnull, "--rootdir", str(directory), *arguments, "test_it.py")
 
 
 def pytest_in(directory: Path, *arguments: str) -> tuple[int, str]:
